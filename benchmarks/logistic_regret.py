@@ -18,7 +18,7 @@ from infex.arrays import Floats
 from infex.core import estimators as core
 from infex.environments import LinearInstance, gaussian, sphere
 from infex.models import Logistic
-from infex.models.base import FitForm
+from infex.models.base import FitSpec
 from infex.models.logistic import LogisticFit
 from infex.statistics import paired
 
@@ -49,9 +49,9 @@ def exact_fit(dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
 class ExactLogistic:
     """`Logistic`, by a fit over all rewards with each of them."""
 
-    def compiled(self) -> FitForm:
+    def compiled(self) -> FitSpec:
         """The same in compiled loops."""
-        return FitForm(exact_fit, linked=True)
+        return FitSpec(exact_fit, linked=True)
 
     def start(self, columns: Floats, penalty: float) -> LogisticFit:
         """Statistics that are not used: runs are compiled."""

@@ -120,13 +120,13 @@ def changed_settings(settings: DataclassInstance) -> list[str]:
     """The settings of a dataclass that differ from their defaults, as in `delta=0.001`."""
     defaults = {field.name: field.default for field in dataclasses.fields(settings)}
     return [
-        f"{name}={told(value)}"
+        f"{name}={safe_repr(value)}"
         for name, value in settings_by_name(settings).items()
         if defaults[name] is not dataclasses.MISSING and value != defaults[name]
     ]
 
 
-def told(value: object) -> str:
+def safe_repr(value: object) -> str:
     """How a value is written in a message: data and infex's own as Python does, anything else by its kind.
 
     The `repr` of a user's object is not called: it may raise anything.
@@ -140,7 +140,7 @@ def told(value: object) -> str:
     if kind in (list, tuple) and isinstance(value, Iterable):
         return repr(value) if all(type(part) in DATA_KINDS for part in value) else _a(kind)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return told_settings(value)
+        return repr_settings(value)
     return value.__qualname__ if isinstance(value, FunctionType | type) else _a(kind)
 
 
@@ -148,9 +148,9 @@ def _a(kind: type) -> str:
     return f"{'an' if kind.__name__[0].lower() in 'aeiou' else 'a'} {kind.__name__}"
 
 
-def told_settings(settings: DataclassInstance) -> str:
+def repr_settings(settings: DataclassInstance) -> str:
     """A dataclass as Python writes it, but for values that are a user's objects."""
-    words = [f"{name}={told(value)}" for name, value in settings_by_name(settings).items()]
+    words = [f"{name}={safe_repr(value)}" for name, value in settings_by_name(settings).items()]
     return f"{type(settings).__qualname__}({', '.join(words)})"
 
 

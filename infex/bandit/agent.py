@@ -10,10 +10,10 @@ import numpy as np
 
 from infex.arrays import Bools
 from infex.bandit.exploration import Account, Exploration
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.errors import NotKept
-from infex.models.layout import Offer, On
-from infex.models.model import Memory
+from infex.models.layout import DesignRow, Offer
+from infex.models.model import ModelState
 from infex.models.posterior import Posterior
 from infex.policies.base import (
     UNSAID_DELTA,
@@ -43,7 +43,7 @@ class Step(NamedTuple):
 
     t: int
     choice: Choice
-    on: On
+    on: DesignRow
     loss: float
     different: bool
 
@@ -60,18 +60,18 @@ class Agent:
 
     __slots__ = ("_memory", "_policy", "account", "note", "traits")
 
-    def __init__(self, policy: Policy, memory: Memory) -> None:
+    def __init__(self, policy: Policy, memory: ModelState) -> None:
         self.account, self._memory = Account(), memory
         self.note: Any = None
         self.policy = policy
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> ModelState:
         """What was learnt."""
         return self._memory
 
     @memory.setter
-    def memory(self, memory: Memory) -> None:
+    def memory(self, memory: ModelState) -> None:
         self._memory = memory
         self.account.hear()
 
@@ -85,7 +85,7 @@ class Agent:
         policy = settled(checked("policy", policy), UNSAID_DELTA)
         traits = traits_of(policy)
         if traits.uses_explored and self._memory.explored is None:
-            raise NotKept(f"{told(policy)} needs exploring rounds kept apart, which was not done")
+            raise NotKept(f"{safe_repr(policy)} needs exploring rounds kept apart, which was not done")
         self.account.look_back(traits.span)  # the last that may raise
         self.account.scheduled |= traits.gate is not None
         self._policy, self.traits, self.note = policy, traits, None
@@ -115,7 +115,7 @@ class Agent:
         else:
             choice = self._checked(choice, t, seen)
         arm = choice.arm
-        on = posterior.learnt_on(arm, choice.features)
+        on = posterior.design_row(arm, choice.features)
         loss = loss_of(posterior, arm) if choice.explored else 0.0
         different = choice.explored and arm != posterior.greedy
         if not posterior.shows_all:
@@ -139,7 +139,7 @@ class Agent:
         if self._memory.searches:
             self._memory.entered(explored)
 
-    def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> float:
+    def learn(self, arm: int, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> float:
         """Takes in the reward of a decision, or refuses it and changes nothing; the weight that it has."""
         memory = self._memory
         if memory.searches or weight != 1.0:

@@ -16,7 +16,7 @@ from infex.errors import DamagedFile, InvalidArms, InvalidContext, InvalidSettin
 from infex.features import Disjoint, Encoded, FeatureMap, Hybrid, Interactions, Joined
 from infex.features.base import TurningMap, encoder_of, refuse_all_but_context, staying, unit_of
 from infex.features.vectors import contexts_of, one_by_one, vectors_of
-from infex.models.layout import GONE, Grounds, InContext, Layout, Offer, Separate
+from infex.models.layout import GONE, ContextOffer, DesignRows, Layout, Offer, PerArm
 
 Labels = tuple[Label, ...] | None
 Removal = tuple[int, tuple[int, ...]]
@@ -86,7 +86,7 @@ class Logged(NamedTuple):
     """Rows of a log: the place of each arm, what its reward is learnt on, and rules that contexts took."""
 
     places: Integers
-    grounds: Grounds
+    grounds: DesignRows
     noticed: Counter[str]
 
 
@@ -158,7 +158,7 @@ class Fixed:
     def logged(self, arms: object, contexts: object) -> Logged:
         _refuse_contexts(contexts)
         places = places_of_all(arms, self.labels, self.columns.shape[1])
-        return Logged(places, Grounds.on_arms(places), Counter())
+        return Logged(places, DesignRows.on_arms(places), Counter())
 
     def allow(self, allowed: npt.ArrayLike | None) -> None:
         self.allowed = None if allowed is None else mask_of(allowed, self.columns.shape[1])
@@ -244,7 +244,7 @@ class Changing:
     def logged(self, arms: object, contexts: object) -> Logged:
         _refuse_contexts(contexts)
         rows = columns_of(arms, dim=self.dim, rescale=self.rescale).T  # type: ignore[arg-type]
-        return Logged(np.zeros(len(rows), dtype=np.int64), Grounds.on_rows(rows), Counter())
+        return Logged(np.zeros(len(rows), dtype=np.int64), DesignRows.on_rows(rows), Counter())
 
     def allow(self, allowed: npt.ArrayLike | None) -> None:
         if allowed is not None:
@@ -298,9 +298,9 @@ class Mapped:
         """The arms in a context."""
         features = self.features
         if isinstance(features, Disjoint):
-            return InContext(features.within(context))
+            return ContextOffer(features.within(context))
         if isinstance(features, Hybrid):
-            return InContext(*features.within(context))
+            return ContextOffer(*features.within(context))
         if isinstance(features, Interactions | Joined):
             return np.ascontiguousarray(features(context).T)
         columns = columns_of(features(context), dim=features.dim)
@@ -327,18 +327,20 @@ class Mapped:
         if len(given) != places.size:
             raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
         if isinstance(features, Disjoint):
-            return Logged(places, Grounds.in_blocks(places, _vectors(features, given)), noticed)
+            return Logged(places, DesignRows.in_blocks(places, _vectors(features, given)), noticed)
         if isinstance(features, Interactions):
             inside = _vectors(features, given)
             products = features.arms[places][:, :, None] * inside[:, None, :]
-            return Logged(places, Grounds.on_rows(products.reshape(places.size, features.dim)), noticed)
-        size = self.layout.row if isinstance(self.layout, Separate) else self.dim
+            return Logged(places, DesignRows.on_rows(products.reshape(places.size, features.dim)), noticed)
+        size = self.layout.row if isinstance(self.layout, PerArm) else self.dim
         rows = np.empty((places.size, size))
         for n, (context, place) in enumerate(zip(given, places.tolist(), strict=True)):
             offer = self.joined(context)
-            rows[n] = offer.row(place) if isinstance(offer, InContext) else offer[:, place]
-        apart = isinstance(self.layout, Separate)
-        return Logged(places, Grounds.in_blocks(places, rows) if apart else Grounds.on_rows(rows), noticed)
+            rows[n] = offer.row(place) if isinstance(offer, ContextOffer) else offer[:, place]
+        apart = isinstance(self.layout, PerArm)
+        return Logged(
+            places, DesignRows.in_blocks(places, rows) if apart else DesignRows.on_rows(rows), noticed
+        )
 
     def _read_all(self, contexts: object) -> tuple[Sequence[object], Counter[str]]:
         """All contexts at once, encoded, and how often which rule was needed.
@@ -425,9 +427,9 @@ def _vectors(features: Disjoint | Interactions, contexts: Sequence[object]) -> F
 def layout_of(features: FeatureMap) -> Layout:
     """What statistics are kept of, with a map."""
     if isinstance(features, Disjoint):
-        return Separate(features.count, features.context_dim)
+        return PerArm(features.count, features.context_dim)
     if isinstance(features, Hybrid):
-        return Separate(features.count, len(features.own), features.shared.dim)
+        return PerArm(features.count, len(features.own), features.shared.dim)
     return np.empty((features.dim, 0))
 
 

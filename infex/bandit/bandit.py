@@ -57,7 +57,7 @@ from infex.bandit.rewards import (
     checked_weight,
     checked_weights,
 )
-from infex.checks import one_of, real, told, whole
+from infex.checks import one_of, real, safe_repr, whole
 from infex.errors import (
     AlreadyTold,
     CannotLoad,
@@ -83,8 +83,8 @@ from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import MARKS_KEPT, Taught
 from infex.models.base import Arrays, Estimator, checked_estimator, in_unit
-from infex.models.layout import GONE, InBlock, InContext, Layout, On, Separate, radius_at
-from infex.models.model import Memory, Turns
+from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, Layout, PerArm, radius_at
+from infex.models.model import ModelState, Turns
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
 from infex.models.posterior import Posterior
@@ -198,7 +198,7 @@ class Bandit:
         known = checked("policy", policy)
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
         apart = traits_of(known).uses_explored
-        memory = Memory.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
+        memory = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
         memory.pulls = _no_pulls(source)
         agent = Agent(known, memory)
         self._begin(source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending())
@@ -412,8 +412,8 @@ class Bandit:
         if record.noticed:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
-        if agent.memory.foresight is not None:
-            agent.memory.foresight.add((decision, on))
+        if agent.memory.pending_design is not None:
+            agent.memory.pending_design.add((decision, on))
 
     def _checked(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
@@ -454,7 +454,7 @@ class Bandit:
         """The note and loss of a record whose choice the policy can have made."""
         decision, arms = record.decision, self._arms
         layout = arms.layout
-        count = layout.arms if isinstance(layout, Separate) else layout.shape[1] or decision.arm + 1
+        count = layout.arms if isinstance(layout, PerArm) else layout.shape[1] or decision.arm + 1
         choice = Choice(
             decision.arm, decision.explored, record.note, str(decision.reason), None, decision.propensity,
             decision.explore_probability, decision.base_propensity, record.turn,
@@ -471,18 +471,18 @@ class Bandit:
             raise InvalidChoice(f"the note of round {t} is not one of {type(self.policy).__name__}'s")
         return note
 
-    def _checked_on(self, on: On, arm: int) -> On:
+    def _checked_on(self, on: DesignRow, arm: int) -> DesignRow:
         """What the reward of an arm is learnt on, if there is such an arm, or so many features."""
         layout = self._arms.layout
-        if isinstance(layout, Separate):
-            if not isinstance(on, InBlock) or on.arm != arm or not 0 <= arm < layout.arms:
+        if isinstance(layout, PerArm):
+            if not isinstance(on, ArmRow) or on.arm != arm or not 0 <= arm < layout.arms:
                 raise InvalidChoice(f"the reward of arm {arm} must be learnt on it, in a context")
-            return InBlock(arm, fitting_rows("a context", np.atleast_2d(on.context), layout.row)[0])
+            return ArmRow(arm, fitting_rows("a context", np.atleast_2d(on.context), layout.row)[0])
         if isinstance(on, int):
             if on != arm or not 0 <= on < layout.shape[1]:
                 raise InvalidChoice(f"the reward of arm {arm} cannot be learnt on arm {on}")
             return on
-        if isinstance(on, InBlock):
+        if isinstance(on, ArmRow):
             raise InvalidChoice(f"the reward of arm {arm} cannot be learnt on one in a context")
         row: Floats = fitting_rows("what is learnt on", np.atleast_2d(on), len(layout))[0]
         return row
@@ -607,8 +607,8 @@ class Bandit:
     def _resolve(self, waiting: Waiting) -> None:
         """A decision was told, or dropped: it is pending no more."""
         self._pending.remove(waiting.decision.id)
-        if self._agent.memory.foresight is not None:
-            self._agent.memory.foresight.remove(*waiting)
+        if self._agent.memory.pending_design is not None:
+            self._agent.memory.pending_design.remove(*waiting)
 
     def _waiting(self, decision: Decision | str | int) -> Waiting:
         """The pending decision that is meant, and what its reward is learnt on."""
@@ -662,7 +662,9 @@ class Bandit:
     def _revise(self, revision: Revision, own_turn: int | None) -> None:
         """All that was learnt is as if a reward had been told as `revision.after`."""
         if self._agent.traits.pupils:
-            raise NotKept(f"{told(self.policy)} keeps a state of its own, of which no reward can be changed")
+            raise NotKept(
+                f"{safe_repr(self.policy)} keeps a state of its own, of which no reward can be changed"
+            )
         if revision.after is not None:
             self._agent.memory.all.refuse(revision.after)
         self._agent.memory.revise(revision, own_turn)
@@ -818,7 +820,7 @@ class Bandit:
             return Changing(arms.dim, arms.rescale).offer(request)
         return arms.offer(arms.read(request))
 
-    def contributions(self, on: On) -> dict[str, float]:
+    def contributions(self, on: DesignRow) -> dict[str, float]:
         """theta_j x_j of every feature of what a reward is learnt on: they add up to the estimate.
 
         With a `Logistic` estimator they add up to its log-odds. Features without a name are "feature 0", ...;
@@ -827,8 +829,8 @@ class Bandit:
         with self._lock:
             memory, layout = self._agent.memory, self._arms.layout
             theta = memory.all.known().theta
-            if isinstance(on, InBlock):
-                assert isinstance(layout, Separate)
+            if isinstance(on, ArmRow):
+                assert isinstance(layout, PerArm)
                 own = theta[on.arm * layout.dim : (on.arm + 1) * layout.dim]
                 products = np.concatenate([own, theta[layout.arms * layout.dim :]]) * on.context
                 names = self._feature_names(layout.dim)
@@ -917,7 +919,7 @@ class Bandit:
     @property
     def narrows(self) -> bool:
         """Do pending decisions narrow what exploring reads? It can be switched at any time."""
-        return self._agent.memory.foresight is not None
+        return self._agent.memory.pending_design is not None
 
     @narrows.setter
     def narrows(self, narrows: bool) -> None:
@@ -930,7 +932,7 @@ class Bandit:
     def _foresee(self, narrows: bool) -> None:
         """Lets exploring look at all that is pending, or at none of it."""
         memory = self._agent.memory
-        memory.foresight = None
+        memory.pending_design = None
         if narrows:
             memory.foresee([self._pending.grounds()] if len(self._pending) else [])
 
@@ -988,8 +990,8 @@ class Bandit:
             memory, layout = self._agent.memory, self._arms.layout
             if isinstance(self._arms, Changing):
                 return None
-            if isinstance(layout, Separate):
-                offer = InContext(np.zeros(layout.dim), np.zeros((layout.arms, layout.shared)))
+            if isinstance(layout, PerArm):
+                offer = ContextOffer(np.zeros(layout.dim), np.zeros((layout.arms, layout.shared)))
                 return memory.offer(offer).pulls
             return memory.posterior().pulls if memory.pulls is None else shown(memory.pulls.copy())
 
@@ -1045,7 +1047,7 @@ class Bandit:
         with self._lock:
             before = self._lasting()
             if self._agent.traits.pupils:
-                raise InvalidArms(f"{told(self.policy)} knows arms by their indices, which would change")
+                raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
             columns = self._agent.memory.columns
             if isinstance(before, Mapped) and isinstance(after, Mapped):
@@ -1065,13 +1067,13 @@ class Bandit:
 
     def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
         agent, before, layout = self._agent, self._agent.memory, arms.layout
-        if isinstance(arms, Fixed) or isinstance(layout, Separate):
+        if isinstance(arms, Fixed) or isinstance(layout, PerArm):
             agent.memory = before.over(layout, places)
         else:  # one regression for a map knows no arms
             assert before.pulls is not None
             agent.memory = before.with_pulls(np.where(places >= 0, before.pulls[places], 0))
         self._replication = self._replication.move(before, agent.memory, places)
-        if isinstance(layout, Separate):
+        if isinstance(layout, PerArm):
             agent.note = forgotten(agent.note)
         self._arms = arms
         agent.account.changes += 1
@@ -1110,18 +1112,18 @@ class Bandit:
             agent, before, narrows = self._agent, self._agent.memory, self.narrows
             if agent.traits.pupils:
                 raise InvalidSetting(
-                    f"{told(self.policy)} keeps a state of its own, of the features there are"
+                    f"{safe_repr(self.policy)} keeps a state of its own, of the features there are"
                 )
             arms, widening = extended(self._arms, more, numbers, categories, longest)
             added, prior = FeaturesAdded(widening), self._prior.over(widening.scale)
             kept = {name: array for name, array in before.arrays().items() if name != "columns"}
             estimator = in_unit(self._estimator, prior.unit)
-            memory = Memory.empty(arms.layout, prior.inside, before.explored is not None, estimator)
+            memory = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
             memory.restore(widening.arrays(kept))
             memory.pulls = before.pulls
             note = added.note(agent.note)
             if not _accepts(self.policy, note, arms.dim):
-                raise NotKept(f"{told(self.policy)} has noted what cannot be brought to more features")
+                raise NotKept(f"{safe_repr(self.policy)} has noted what cannot be brought to more features")
             self._replication = self._replication.restart(before, memory)
             agent.memory, agent.note, self._arms, self._prior = memory, note, arms, prior
             agent.account.changes += 1
@@ -1154,7 +1156,7 @@ class Bandit:
         the count of explorations stay this bandit's own.
         """
         if not isinstance(changes, Changes):
-            raise CannotMerge(f"a bandit applies what `changes` gave, got {told(changes)}")
+            raise CannotMerge(f"a bandit applies what `changes` gave, got {safe_repr(changes)}")
         with self._lock:
             self._refuse_learners()
             memory, name = self._agent.memory, self._ids.name
@@ -1169,7 +1171,7 @@ class Bandit:
 
     def _refuse_learners(self) -> None:
         if self._agent.traits.pupils:
-            raise CannotMerge(f"{told(self.policy)} keeps a state of its own, which does not add up")
+            raise CannotMerge(f"{safe_repr(self.policy)} keeps a state of its own, which does not add up")
 
     def _problem(self) -> dict[str, Any]:
         """What sums are of, as plain data: another bandit takes them in if it is of the same."""
@@ -1178,7 +1180,7 @@ class Bandit:
             "estimator": describe(self._estimator) if memory.searches else None,
             "features": None if self.features is None else describe_map(self.features),
             "labels": None if self.labels is None else list(self.labels),
-            "rows": [] if isinstance(layout, Separate) else self.arms.tolist(),
+            "rows": [] if isinstance(layout, PerArm) else self.arms.tolist(),
             "rewards": None if self.rewards is None else list(self.rewards),
             "taught": list(self._taught.marks),
         }
@@ -1285,7 +1287,7 @@ class Bandit:
             self._agent.apply(t, explored, turn, loss, different, self._checked_note(note, t))
 
     def correction(
-        self, decision: Decision, reward: float, weight: float, on: On | None = None
+        self, decision: Decision, reward: float, weight: float, on: DesignRow | None = None
     ) -> Correction:
         """What must be known of a reward that is about to be told, if it may be corrected later.
 
@@ -1298,7 +1300,13 @@ class Bandit:
             return Correction(memory.counted(ground, reward, weight), memory.turns(ground, decision.explored))
 
     def correct(
-        self, decision: Decision, arm: int, on: On, before: float | None, after: float, learnt: Correction
+        self,
+        decision: Decision,
+        arm: int,
+        on: DesignRow,
+        before: float | None,
+        after: float,
+        learnt: Correction,
     ) -> None:
         """A reward told as `before`, or None if nothing was learnt, is `after`: as if it had come so.
 
@@ -1391,7 +1399,7 @@ class Bandit:
         """All of the bandit as plain data and arrays."""
         agent, memory = self._agent, self._agent.memory
         if agent.traits.pupils and not digesting:
-            raise CannotSave(f"{told(self.policy)} keeps a state of its own, which a file cannot hold")
+            raise CannotSave(f"{safe_repr(self.policy)} keeps a state of its own, which a file cannot hold")
         pending, waiting = self._pending.arrays("pending")
         replication, passed = self._replication.arrays(self._ids.name, memory)
         remembered, history = (None, {}) if self._history is None else self._history.arrays()
@@ -1402,7 +1410,7 @@ class Bandit:
             "estimator": describe(self._estimator),
             "features": None if self.features is None else describe_map(self.features),
             "source": SOURCES[type(self._arms)],
-            "layout": list(self._arms.layout) if isinstance(self._arms.layout, Separate) else None,
+            "layout": list(self._arms.layout) if isinstance(self._arms.layout, PerArm) else None,
             "labels": None if self.labels is None else list(self.labels),
             "allowed": None if self.allowed is None else self.allowed.tolist(),
             "rescale": self.rescale,
@@ -1498,7 +1506,7 @@ class Bandit:
     def _match_arms(self, path: FilePath, held: Layout, before: Labels) -> None:
         """Brings what a file tells of each arm to where the map has it now, by label."""
         now, labels, agent, memory = self._arms.layout, self._arms.labels, self._agent, self._agent.memory
-        apart = isinstance(held, Separate)
+        apart = isinstance(held, PerArm)
         if not isinstance(self._arms, Mapped) or (memory.pulls is None and not apart):
             return
         count = self._arms.features.count
@@ -1615,7 +1623,7 @@ def _accepts(policy: Policy, note: Any, dim: int) -> bool:
 
 def _no_pulls(arms: Arms) -> Integers | None:
     """Zeros for the arms of a map with one regression, which does not tell them apart; else None."""
-    if not isinstance(arms, Mapped) or isinstance(arms.layout, Separate):
+    if not isinstance(arms, Mapped) or isinstance(arms.layout, PerArm):
         return None
     return np.zeros(arms.features.count, dtype=np.int64)
 
@@ -1649,7 +1657,7 @@ def _layout_of(kept: Any, columns: Floats) -> Layout:
     """What the statistics of a file are of; refused before it takes memory."""
     if kept is None:
         return columns
-    layout = Separate(*(whole("layout", number, least=0, error=DamagedFile) for number in kept))
+    layout = PerArm(*(whole("layout", number, least=0, error=DamagedFile) for number in kept))
     if layout.parameters != len(columns) or not layout.arms or not layout.dim:
         raise DamagedFile(f"its layout is {kept}, and what was learnt has {len(columns)} parameters")
     return layout
@@ -1657,7 +1665,7 @@ def _layout_of(kept: Any, columns: Floats) -> Layout:
 
 def _refuse_huge(layout: Layout, arrays: Arrays) -> None:
     """Refuses a layout whose statistics take far more memory than a file holds numbers of them."""
-    if isinstance(layout, Separate):
+    if isinstance(layout, PerArm):
         needed = layout.arms * layout.dim * (layout.dim + layout.shared) + layout.shared**2
     else:
         needed = len(layout) ** 2
@@ -1719,11 +1727,13 @@ def _memory_of(
     policy: Policy,
     estimator: Estimator | None,
     prior: Prior,
-) -> Memory:
+) -> ModelState:
     apart = "explored told" in arrays
     if traits_of(policy).uses_explored and not apart:
-        raise CannotLoad(f"{told(policy)} needs exploring rounds kept apart, which the file does not hold")
-    memory = Memory.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
+        raise CannotLoad(
+            f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
+        )
+    memory = ModelState.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
     if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
         arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
     try:
@@ -1732,19 +1742,19 @@ def _memory_of(
         if describe(estimator) == header["estimator"]:
             raise
         before = header["estimator"] or "ridge regression"
-        raise CannotLoad(f"{told(estimator)} cannot go on from what {before} has learnt") from None
+        raise CannotLoad(f"{safe_repr(estimator)} cannot go on from what {before} has learnt") from None
     return memory
 
 
 def _same_kind(held: Layout, given: Layout) -> bool:
     """Do both have one regression for all, or one for each arm of the same features?"""
-    if isinstance(held, Separate) and isinstance(given, Separate):
+    if isinstance(held, PerArm) and isinstance(given, PerArm):
         return held[1:] == given[1:]
-    return not isinstance(held, Separate) and not isinstance(given, Separate)
+    return not isinstance(held, PerArm) and not isinstance(given, PerArm)
 
 
 def _told_layout(layout: Layout) -> str:
-    if isinstance(layout, Separate):
+    if isinstance(layout, PerArm):
         shared = f", and {layout.shared} shared features" if layout.shared else ""
         return f"a regression for each arm on contexts of {layout.dim} features{shared}"
     return "one regression for all"

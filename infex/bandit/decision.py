@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Bools, Floats, Integers, Label, shown
 from infex.checks import real, whole
 from infex.errors import DamagedFile, InfexError, InvalidRecord
-from infex.models.layout import On
+from infex.models.layout import DesignRow
 from infex.policies.choice import MOST_LIKELY, Reason, Turn
 from infex.records.notes import note_of, note_record, on_of, on_record, reason_of
 from infex.records.settings import KEPT, Kept
@@ -69,7 +69,7 @@ class DecisionRecord(NamedTuple):
     """
 
     decision: Decision
-    on: On
+    on: DesignRow
     turn: Turn | None = None
     note: Any = None
     loss: float = 0.0

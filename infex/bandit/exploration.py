@@ -8,9 +8,9 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
-from infex.checks import callers_level, real, told, whole
+from infex.checks import callers_level, real, safe_repr, whole
 from infex.errors import DamagedFile, FewExplorations, NotKept, OutOfReach
-from infex.models.layout import Layout, Separate
+from infex.models.layout import Layout, PerArm
 from infex.models.posterior import Spent
 from infex.policies.base import Policy, traits_of
 from infex.policies.choice import Turn
@@ -224,7 +224,7 @@ def warn_if_underexplored(policy: Policy, layout: Layout, horizon: object) -> No
     if 0 < count < parameters:
         rounds = "" if most is None else f" in {most} rounds"
         warnings.warn(
-            f"{told(policy)} explores {count} times{rounds}, and {parameters} parameters are to be "
+            f"{safe_repr(policy)} explores {count} times{rounds}, and {parameters} parameters are to be "
             "learnt: explore more often, or use fewer features, or features that arms share "
             "(infex.features.interactions).",
             FewExplorations,
@@ -234,7 +234,7 @@ def warn_if_underexplored(policy: Policy, layout: Layout, horizon: object) -> No
 
 def parameters_of(layout: Layout) -> int:
     """How many parameters there are to learn; fixed arms that are fewer than their features span no more."""
-    if isinstance(layout, Separate):
+    if isinstance(layout, PerArm):
         return layout.arms * layout.dim
     dim, count = layout.shape
     return int(min(dim, count) if count else dim)

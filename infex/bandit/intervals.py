@@ -7,13 +7,13 @@ from statistics import NormalDist
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, told
+from infex.checks import real, safe_repr
 from infex.errors import NotKept
 from infex.models import Logistic
 from infex.models.base import Estimator
-from infex.models.layout import InBlock, InContext, Offer, On
-from infex.models.model import Memory
-from infex.models.noise import Scattered, Scattering, ScatteringApart
+from infex.models.layout import ArmRow, ContextOffer, DesignRow, Offer
+from infex.models.model import ModelState
+from infex.models.noise import NoiseEstimate, Scattering, ScatteringApart
 from infex.models.posterior import Posterior
 from infex.policies.base import Policy, traits_of
 from infex.policies.ucb import DEFAULT, Confidence
@@ -30,7 +30,7 @@ class NoiseIntervals:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: ModelState,
         estimator: Estimator | None,
         policy: Policy,
         ends: tuple[float, float] | None,
@@ -47,13 +47,13 @@ class NoiseIntervals:
             return self._clipped(*_by_odds(np.array(posterior.estimates), np.array(posterior.widths), share))
         statistics = self._memory.all
         if not isinstance(statistics, Scattering):
-            raise NotKept(f"{told(self._estimator)} tells nothing of the noise that was seen")
-        return self._clipped(*_by_noise(statistics.scattered(offer, self._variance), self._bound, share))
+            raise NotKept(f"{safe_repr(self._estimator)} tells nothing of the noise that was seen")
+        return self._clipped(*_by_noise(statistics.noise_estimate(offer, self._variance), self._bound, share))
 
-    def on(self, on: On, level: float) -> tuple[float, float]:
+    def on(self, on: DesignRow, level: float) -> tuple[float, float]:
         """Of an arm by what its reward is learnt on."""
         statistics = self._memory.all
-        if not isinstance(on, InBlock):
+        if not isinstance(on, ArmRow):
             offer: Offer = np.ascontiguousarray(self._memory.row(on)[:, None])
             _, low, high = self.over(offer, self._memory.offer(offer), level)
             return float(low[0]), float(high[0])
@@ -61,7 +61,7 @@ class NoiseIntervals:
             seen = statistics.scattered_in(np.array([on.arm]), on.context[None], self._variance)
             _, low, high = self._clipped(*_by_noise(seen, self._bound, checked_level(level)))
             return float(low[0]), float(high[0])
-        offer = InContext(on.context)
+        offer = ContextOffer(on.context)
         _, low, high = self.over(offer, self._memory.offer(offer), level)
         return float(low[on.arm]), float(high[on.arm])
 
@@ -74,7 +74,7 @@ def checked_level(level: object) -> float:
     return real("level", level, above=0, most=1.0 - 1e-12)
 
 
-def _by_noise(seen: Scattered, bound: float, level: float) -> Ends:
+def _by_noise(seen: NoiseEstimate, bound: float, level: float) -> Ends:
     """Student's quantile times the standard error, and what the penalty may draw the estimate by."""
     quantiles = {each: student_quantile(level, each) for each in set(seen.freedom.tolist())}
     times = np.array([quantiles[each] for each in seen.freedom.tolist()])

@@ -19,7 +19,7 @@ from infex.logs.log_rows import LogReward, LogRow
 from infex.logs.log_schema import LogHeader, map_data, period_of
 from infex.logs.recorder import Recorder, reward_frame, row_frame, said_frame
 from infex.models.base import Estimator
-from infex.models.layout import InBlock, Separate
+from infex.models.layout import ArmRow, PerArm
 from infex.policies import Infex
 from infex.policies.base import Policy
 from infex.records.catalog import shown
@@ -86,7 +86,7 @@ def header_of(
     fixed = np.ascontiguousarray(arms.columns.T) if isinstance(arms, Fixed) else None
     features = _logged_map(arms)
     count = arms.features.count if isinstance(arms, Mapped) else None if fixed is None else len(fixed)
-    blocks = features is None and isinstance(arms.layout, Separate)
+    blocks = features is None and isinstance(arms.layout, PerArm)
     return LogHeader(facts, fixed, arms.labels, features, count, arms.dim, blocks)
 
 
@@ -105,7 +105,7 @@ def row_of(arms: Arms, request: Request, record: DecisionRecord, laws: Floats | 
 def request_behind(arms: Arms, record: DecisionRecord) -> Request:
     """The request of a decision that was taken elsewhere, as far as a log needs it."""
     on = record.on
-    if isinstance(arms, Mapped) and isinstance(on, InBlock) and isinstance(arms.features, Disjoint):
+    if isinstance(arms, Mapped) and isinstance(on, ArmRow) and isinstance(arms.features, Disjoint):
         return Request(context=on.context * arms.unit if arms.encoder is None else Encoded(on.context))
     if not isinstance(arms, Fixed):
         raise InvalidSetting(

@@ -12,7 +12,7 @@ from infex.bandit.decision import Decision, Decisions
 from infex.checks import whole
 from infex.errors import DamagedFile, DuplicateId
 from infex.models.base import Arrays
-from infex.models.layout import GONE, NO_PLACE, Grounds, InBlock, Layout, On, Separate
+from infex.models.layout import GONE, NO_PLACE, ArmRow, DesignRow, DesignRows, Layout, PerArm
 from infex.policies.choice import MOST_LIKELY
 from infex.records.notes import reason_of
 
@@ -26,7 +26,7 @@ class Waiting(NamedTuple):
     """A pending decision, and what its reward is learnt on."""
 
     decision: Decision
-    on: On
+    on: DesignRow
 
 
 @final
@@ -55,7 +55,7 @@ class Pending:
         if key in self._by_id:
             raise DuplicateId(f"decision {key!r} waits for its reward already: ids may not come twice")
 
-    def add(self, decision: Decision, on: On) -> None:
+    def add(self, decision: Decision, on: DesignRow) -> None:
         """One more."""
         self._by_id[decision.id] = Waiting(decision, on)
 
@@ -72,18 +72,18 @@ class Pending:
         while self._by_id and next(reversed(self._by_id.values())).decision.t > t:
             self._by_id.popitem()
 
-    def change(self, changed: Callable[[On], On]) -> None:
+    def change(self, changed: Callable[[DesignRow], DesignRow]) -> None:
         """Brings what rewards are learnt on to other arms or features."""
         self._by_id = {key: Waiting(each, changed(on)) for key, (each, on) in self._by_id.items()}
 
-    def grounds(self) -> tuple[Grounds, Bools, Floats]:
+    def grounds(self) -> tuple[DesignRows, Bools, Floats]:
         """What all of them are learnt on, which of them explored, and their estimates."""
         decisions = Decisions(decision for decision, _ in self)
-        return Grounds.of(on for _, on in self), decisions.explored, decisions.estimate
+        return DesignRows.of(on for _, on in self), decisions.explored, decisions.estimate
 
     def arrays(self, prefix: str) -> tuple[dict[str, Any], Arrays]:
         """All of them: texts as plain data, numbers as arrays whose names begin with `prefix`."""
-        decisions, grounds = Decisions(decision for decision, _ in self), Grounds.of(on for _, on in self)
+        decisions, grounds = Decisions(decision for decision, _ in self), DesignRows.of(on for _, on in self)
         texts = {
             "ids": decisions.ids,
             "labels": decisions.labels,
@@ -131,7 +131,7 @@ class Pending:
         return Pending(found)
 
 
-def moved(places: Integers, columns: Floats) -> Callable[[On], On]:
+def moved(places: Integers, columns: Floats) -> Callable[[DesignRow], DesignRow]:
     """What rewards are learnt on after arms came to new places, `places` being their old ones.
 
     A fixed arm that is gone is learnt by its features, of the old `columns`; of one with a regression of its
@@ -139,9 +139,9 @@ def moved(places: Integers, columns: Floats) -> Callable[[On], On]:
     """
     new = {old: place for place, old in enumerate(places.tolist()) if old != GONE}
 
-    def changed(on: On) -> On:
-        if isinstance(on, InBlock):
-            return InBlock(new.get(on.arm, GONE), on.context)
+    def changed(on: DesignRow) -> DesignRow:
+        if isinstance(on, ArmRow):
+            return ArmRow(new.get(on.arm, GONE), on.context)
         if isinstance(on, int):
             return new[on] if on in new else np.array(columns[:, on])
         return on
@@ -184,9 +184,9 @@ def _shares(array: Any, count: int) -> list[float | None]:
     return [None if share != share else share for share in shares.tolist()]  # NaN is not known
 
 
-def _grounds(columns: Arrays, count: int, layout: Layout) -> Grounds:
-    apart = isinstance(layout, Separate)
-    dim, arms = (layout.row, layout.arms) if isinstance(layout, Separate) else layout.shape
+def _grounds(columns: Arrays, count: int, layout: Layout) -> DesignRows:
+    apart = isinstance(layout, PerArm)
+    dim, arms = (layout.row, layout.arms) if isinstance(layout, PerArm) else layout.shape
     place, row = (_wholes(name, columns[name], count, -1) for name in ("place", "row"))
     given = columns["rows"]
     rows = fitting_rows("rows of pending decisions", given, dim) if given.size else np.zeros((0, dim))
@@ -195,4 +195,4 @@ def _grounds(columns: Arrays, count: int, layout: Layout) -> Grounds:
             raise DamagedFile(f"{name} that a pending decision is learnt on is not there")
     if ((row < 0) if apart else (place >= 0) == (row >= 0)).any():
         raise DamagedFile("a pending decision is learnt on both an arm and a row, or on neither")
-    return Grounds(np.maximum(place, NO_PLACE), row, rows, apart)
+    return DesignRows(np.maximum(place, NO_PLACE), row, rows, apart)

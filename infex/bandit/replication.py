@@ -21,9 +21,9 @@ from infex.bandit.persistence import read_arrays
 from infex.checks import whole
 from infex.errors import CannotMerge, DamagedFile, InvalidRecord
 from infex.models.base import Arrays
-from infex.models.layout import Layout, Separate
-from infex.models.model import Growths, Memory
-from infex.models.sums import Gained
+from infex.models.layout import Layout, PerArm
+from infex.models.model import Growths, ModelState
+from infex.models.sums import SufficientStatistics
 
 CHANGES_VERSION = 1
 MOST_LEARNT = 2**53
@@ -118,12 +118,12 @@ class Replication:
         self._sent = 0  # how many of its own rewards were passed on
         self._lost = 0  # and how many were forgotten with their arms
 
-    def _position(self, memory: Memory) -> int:
+    def _position(self, memory: ModelState) -> int:
         """How many rewards this instance has learnt by itself."""
         before = 0 if self._mark is None else self._mark[0].told
         return self._sent + self._lost + memory.all.told - before
 
-    def successor(self, name: str, memory: Memory) -> Replication:
+    def successor(self, name: str, memory: ModelState) -> Replication:
         """That of another instance that goes on from this one, which is called `name`."""
         position, now = self._position(memory), sums_of(memory)
         if now is None:
@@ -137,14 +137,14 @@ class Replication:
         spans |= {name: (0, position)} if position else {}
         return Replication(known, (Delta(spans, now),) if spans else (), False, now)
 
-    def take(self, name: str, memory: Memory) -> tuple[Delta, ...]:
+    def take(self, name: str, memory: ModelState) -> tuple[Delta, ...]:
         """All that was not passed on yet, which from now on is."""
         deltas = (*self._unsent, *self._own(name, memory))
         self._sent, self._lost, self._mark = self._position(memory), 0, memory.growths()
         self._unsent, self._exchanged = (), True
         return deltas
 
-    def _own(self, name: str, memory: Memory) -> tuple[Delta, ...]:
+    def _own(self, name: str, memory: ModelState) -> tuple[Delta, ...]:
         position, now = self._position(memory), memory.growths()
         if position == self._sent:
             return ()
@@ -155,7 +155,7 @@ class Replication:
         """A reward got another value: one more change that others are to learn of."""
         self._lost += 1
 
-    def knows(self, spans: Spans, name: str, memory: Memory) -> bool:
+    def knows(self, spans: Spans, name: str, memory: ModelState) -> bool:
         """Are all of these rewards known? If none is, they can be added; anything else is refused."""
         states = {self._knows(each, *span, name, memory) for each, span in spans.items()}
         if len(states) > 1:
@@ -164,7 +164,7 @@ class Replication:
             )
         return states.pop()
 
-    def _knows(self, other: str, first: int, last: int, name: str, memory: Memory) -> bool:
+    def _knows(self, other: str, first: int, last: int, name: str, memory: ModelState) -> bool:
         have = self._position(memory) if other == name else self.known.get(other, 0)
         if last <= have:
             return True
@@ -178,7 +178,7 @@ class Replication:
             )
         return False
 
-    def add(self, delta: Delta, memory: Memory) -> None:
+    def add(self, delta: Delta, memory: ModelState) -> None:
         """Others' rewards, which memory is about to learn."""
         mark = self._mark
         if mark is None:
@@ -187,7 +187,7 @@ class Replication:
         self._mark, self._exchanged = _plus(mark, delta.growths), True
         self.known |= {name: last for name, (_, last) in delta.spans.items()}
 
-    def move(self, before: Memory, after: Memory, places: Integers) -> Replication:
+    def move(self, before: ModelState, after: ModelState, places: Integers) -> Replication:
         """The same over other arms, `places` being their old ones.
 
         Where arms share features, what one that goes has told of these cannot be taken out of sums that
@@ -208,13 +208,13 @@ class Replication:
         self._lost += position - self._position(after)
         return self
 
-    def restart(self, before: Memory, after: Memory) -> Replication:
+    def restart(self, before: ModelState, after: ModelState) -> Replication:
         """The same after a change of features: what was not passed on yet cannot be any more."""
         found = Replication(self.known, (), True, sums_of(after))
         found._sent = self._position(before)
         return found
 
-    def arrays(self, name: str, memory: Memory) -> tuple[dict[str, Any], Arrays]:
+    def arrays(self, name: str, memory: ModelState) -> tuple[dict[str, Any], Arrays]:
         """What the next instance begins with; sums only where they are not all that was learnt."""
         next_one = self.successor(name, memory)
         spans = [delta.spans for delta in next_one._unsent]
@@ -222,7 +222,7 @@ class Replication:
         return header, _arrays(next_one._unsent) if next_one._exchanged else {}
 
     @staticmethod
-    def restored(kept: Any, arrays: Arrays, problem: Mapping[str, Any], memory: Memory) -> Replication:
+    def restored(kept: Any, arrays: Arrays, problem: Mapping[str, Any], memory: ModelState) -> Replication:
         """That of a file."""
         known, exchanged, now = past_from(kept["known"]), kept["exchanged"], sums_of(memory)
         if now is None:
@@ -237,21 +237,21 @@ class Replication:
         return Replication(known, tuple(Delta(each, now) for each in spans), False, now)
 
 
-def sums_of(memory: Memory) -> Growths | None:
+def sums_of(memory: ModelState) -> Growths | None:
     """All that was learnt, as sums; None where an estimator keeps none."""
     with contextlib.suppress(CannotMerge):
         return memory.growths()
     return None
 
 
-def shape_of(layout: Layout, memory: Memory) -> dict[str, Any]:
+def shape_of(layout: Layout, memory: ModelState) -> dict[str, Any]:
     """What sums are like: how many features, regressions and arms there are, and the penalty."""
-    apart = isinstance(layout, Separate)
-    dim, arms = (layout.dim, layout.arms) if isinstance(layout, Separate) else layout.shape
+    apart = isinstance(layout, PerArm)
+    dim, arms = (layout.dim, layout.arms) if isinstance(layout, PerArm) else layout.shape
     return {
         "dim": int(dim),
         "blocks": arms if apart else None,
-        "shared": layout.shared if isinstance(layout, Separate) else 0,
+        "shared": layout.shared if isinstance(layout, PerArm) else 0,
         "arms": int(arms) if memory.pulls is None else memory.pulls.size,
         "penalty": memory.all.penalty,
         "apart": memory.explored is not None,
@@ -259,7 +259,7 @@ def shape_of(layout: Layout, memory: Memory) -> dict[str, Any]:
 
 
 def new_deltas(
-    changes: Changes, mine: dict[str, Any], replication: Replication, name: str, memory: Memory
+    changes: Changes, mine: dict[str, Any], replication: Replication, name: str, memory: ModelState
 ) -> list[Delta]:
     """What of the changes is not known here, over the arms that are; all that cannot be is refused."""
     theirs = changes.problem
@@ -331,7 +331,11 @@ def _arrays(deltas: tuple[Delta, ...]) -> Arrays:
     for number, delta in enumerate(deltas):
         for name, growth in zip(("all", "explored"), delta.growths, strict=True):
             if growth is not None:
-                parts = {"truth": growth.truth, "counts": growth.counts, "told": np.array(growth.told)}
+                parts = {
+                    "truth": growth.truth,
+                    "counts": growth.counts,
+                    "told": np.array(growth.told),
+                }
                 parts |= {} if growth.common is None else {"common": growth.common}
                 found |= {f"{PREFIX}{number} {name} {part}": array for part, array in parts.items()}
     return found
@@ -365,7 +369,7 @@ def _spans(kept: object) -> Spans:
     return found
 
 
-def _growth(arrays: Arrays, number: int, name: str, problem: Mapping[str, Any]) -> Gained:
+def _growth(arrays: Arrays, number: int, name: str, problem: Mapping[str, Any]) -> SufficientStatistics:
     """Sums of the right shapes."""
     dim, blocks, shared = (problem[key] for key in ("dim", "blocks", "shared"))
     told, truth, counts = (arrays[f"{PREFIX}{number} {name} {part}"] for part in ("told", "truth", "counts"))
@@ -375,4 +379,4 @@ def _growth(arrays: Arrays, number: int, name: str, problem: Mapping[str, Any]) 
     common = None
     if shared:
         common = fitting("common", arrays[f"{PREFIX}{number} {name} common"], (2, shared + 1, shared))
-    return Gained(sums, fitting_counts(counts, problem["arms"], count), count, common)
+    return SufficientStatistics(sums, fitting_counts(counts, problem["arms"], count), count, common)

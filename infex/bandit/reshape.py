@@ -9,14 +9,14 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.bandit.arms import Arms, Changing, Fixed, Mapped
-from infex.checks import real, told, whole
+from infex.checks import real, safe_repr, whole
 from infex.errors import InvalidSetting
 from infex.features import ContextTable, Hybrid, Shortened, hybrid, shortened
 from infex.features.base import ContextMap
 from infex.features.table import Categories, Numbers
 from infex.models.extension import Widening
 from infex.models.hybrid import HybridWidening
-from infex.models.layout import GONE, InBlock, On
+from infex.models.layout import GONE, ArmRow, DesignRow
 from infex.policies.ucb import Switched
 
 Wider = Widening | HybridWidening
@@ -28,7 +28,7 @@ class Reshaping(Protocol):
     def place(self, arm: int) -> int:
         """The place of an arm afterwards; GONE if it was removed."""
 
-    def on(self, on: On) -> On:
+    def on(self, on: DesignRow) -> DesignRow:
         """What a reward is learnt on afterwards."""
 
     def plain(self) -> dict[str, Any]:
@@ -54,10 +54,10 @@ class ArmsRemoved(NamedTuple):
         before = bisect_left(self.gone, arm)
         return GONE if arm == GONE or self.gone[before : before + 1] == (arm,) else arm - before
 
-    def on(self, on: On) -> On:
+    def on(self, on: DesignRow) -> DesignRow:
         """A fixed arm that was removed is learnt on its features; one with its own regression not at all."""
-        if isinstance(on, InBlock):
-            return InBlock(self.place(on.arm), on.context)
+        if isinstance(on, ArmRow):
+            return ArmRow(self.place(on.arm), on.context)
         if not isinstance(on, int):
             return on
         place = self.place(on)
@@ -77,9 +77,9 @@ class FeaturesAdded(NamedTuple):
         """Arms stay where they are."""
         return arm
 
-    def on(self, on: On) -> On:
+    def on(self, on: DesignRow) -> DesignRow:
         """Features are 0 where they were added; a fixed arm stays one."""
-        if isinstance(on, InBlock):
+        if isinstance(on, ArmRow):
             return on._replace(context=self.widening.rows(on.context))
         return on if isinstance(on, int) else self.widening.rows(on)
 
@@ -137,7 +137,7 @@ def extended(
         return _extended_rows(arms, count, longest)
     if not isinstance(features, ContextMap) or not isinstance(features.context, Shortened | None):
         raise InvalidSetting(
-            f"{told(features)} makes its features with code of yours, and cannot be extended"
+            f"{safe_repr(features)} makes its features with code of yours, and cannot be extended"
         )
     return _extended_vectors(arms, features, count, longest)
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from infex.arrays import Floats, fitting, is_masked, within
 from infex.bandit.decision import Decision
 from infex.bandit.pending import Pending, Waiting
-from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, callers_level, real, told, whole
+from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, callers_level, real, safe_repr, whole
 from infex.errors import DamagedFile, InvalidReward, InvalidSetting, RewardOutOfRange
 from infex.models import Logistic
 from infex.models.base import Arrays, Estimator
-from infex.models.layout import Layout, On
+from infex.models.layout import DesignRow, Layout
 from infex.models.model import Turns
 from infex.policies.base import Policy
 from infex.policies.ucb import warn_of_large
@@ -44,7 +44,7 @@ class RewardRule:
             return
         if not isinstance(rewards, tuple | list) or len(rewards) != 2:
             raise InvalidSetting(
-                f"rewards must be the least and the greatest, as in (0, 250), got {told(rewards)}"
+                f"rewards must be the least and the greatest, as in (0, 250), got {safe_repr(rewards)}"
             )
         least, most = (real("an end of rewards", end) for end in rewards)
         if not -LARGEST_REWARD <= least < most <= LARGEST_REWARD:
@@ -168,7 +168,7 @@ class RewardHistory:
             del self._learnt[oldest], self._waited[oldest]
         self._waited[key], self._learnt[key] = waited, learnt
 
-    def find(self, key: str) -> tuple[Decision, On, Learnt] | None:
+    def find(self, key: str) -> tuple[Decision, DesignRow, Learnt] | None:
         """The decision with that id, what it was learnt on, and what was learnt."""
         return (*self._waited[key], self._learnt[key]) if key in self._learnt else None
 
@@ -176,7 +176,7 @@ class RewardHistory:
         """What was told for a decision is another reward now."""
         self._learnt[key] = self._learnt[key]._replace(reward=reward)
 
-    def change(self, changed: Callable[[On], On]) -> None:
+    def change(self, changed: Callable[[DesignRow], DesignRow]) -> None:
         """Brings what rewards were learnt on to other arms or features."""
         self._waited = {key: Waiting(each, changed(on)) for key, (each, on) in self._waited.items()}
 

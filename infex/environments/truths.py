@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats, Integers, products, shown
-from infex.checks import one_of, qualified_name, told
+from infex.checks import one_of, qualified_name, safe_repr
 from infex.environments.moving import Moves, Path, RandomWalk, Resting, Steps, Turning
 from infex.errors import InvalidSetting
 from infex.streams import stream
@@ -66,11 +66,11 @@ class Truth:
 
     def _refuse_mean(self) -> None:
         if self.mean is not None and not callable(self.mean):
-            raise InvalidSetting(f"mean must be a function of the arms, got {told(self.mean)}")
+            raise InvalidSetting(f"mean must be a function of the arms, got {safe_repr(self.mean)}")
 
     def _refuse_moves(self) -> None:
         if self.moves is not None and (isinstance(self.moves, type) or not isinstance(self.moves, Moves)):
-            raise InvalidSetting(f"moves must be steps, turning or walk, got {told(self.moves)}")
+            raise InvalidSetting(f"moves must be steps, turning or walk, got {safe_repr(self.moves)}")
         if self.mean is not None and (self.moves is not None or self.link != "linear"):
             raise InvalidSetting("a mean of your own has no link and does not move; write an environment")
 

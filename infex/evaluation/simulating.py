@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import told, whole
+from infex.checks import safe_repr, whole
 from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidSetting, InvalidTarget
 from infex.evaluation import intervals
@@ -166,7 +166,7 @@ def simulate(
 
 def _policies(policies: object) -> dict[str, Policy]:
     if not isinstance(policies, Mapping) or not policies:
-        raise InvalidTarget(f"policies must be a dict of names and policies, got {told(policies)}")
+        raise InvalidTarget(f"policies must be a dict of names and policies, got {safe_repr(policies)}")
     return {str(name): _policy(policy) for name, policy in policies.items()}
 
 

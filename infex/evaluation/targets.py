@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.bandit import Bandit
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.core.evaluation import best_in_rows
 from infex.errors import InvalidLog, InvalidTarget
 from infex.features import FeatureMap, Interactions
@@ -88,11 +88,11 @@ def targets_of(targets: object, log: Log, looks: Looks, theta: Floats) -> list[T
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidTarget(
             "targets must be a dict of names and policies, as in {'now': evaluation.logged}, got "
-            f"{told(targets)}"
+            f"{safe_repr(targets)}"
         )
     strange = next((name for name in targets if not isinstance(name, str)), None)
     if strange is not None:
-        raise InvalidTarget(f"targets must have texts for names, got {told(strange)}")
+        raise InvalidTarget(f"targets must have texts for names, got {safe_repr(strange)}")
     return [target_of(name, target, log, looks, theta) for name, target in targets.items()]
 
 
@@ -133,12 +133,12 @@ def _is_same(own: Floats, theta: Floats) -> bool:
 def _refusal(name: str, target: object) -> InvalidTarget:
     if not isinstance(target, type) and "choose" in dir(target):
         return InvalidTarget(
-            f"{name!r} is {told(target)}, which learns: a log of other arms cannot tell what it would have "
-            "learnt. evaluation.replay and evaluation.simulate can; a bandit is judged as it stands"
+            f"{name!r} is {safe_repr(target)}, which learns: a log of other arms cannot tell what it would "
+            "have learnt. evaluation.replay and evaluation.simulate can; a bandit is judged as it stands"
         )
     return InvalidTarget(
         f"{name!r} must be evaluation.logged, a bandit, Greedy(), Uniform(), a label, chances of the arms or "
-        f"a function of (offers, context), got {told(target)}"
+        f"a function of (offers, context), got {safe_repr(target)}"
     )
 
 

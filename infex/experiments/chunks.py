@@ -8,7 +8,7 @@ from typing import NamedTuple
 from infex.experiments.entrants import LabelledPolicy
 from infex.experiments.grouping import grouped
 from infex.experiments.tasks import Task
-from infex.policies.compiled import form_of
+from infex.policies.compiled import compiled_spec
 from infex.simulation.compiled import plan_of
 from infex.simulation.simulator import plain_ridge
 
@@ -51,7 +51,7 @@ def is_compiled(player: LabelledPolicy) -> bool:
     given = None if player.estimator is None else player.estimator.thing
     _, estimator = plain_ridge(player.penalty, given)
     try:
-        if estimator is None and form_of(player.policy) is not None:
+        if estimator is None and compiled_spec(player.policy) is not None:
             return True
         plan = plan_of(player.policy, estimator)
         return plan is not None and not plan.in_python

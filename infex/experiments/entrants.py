@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, final
 
-from infex.checks import plain, told
+from infex.checks import plain, safe_repr
 from infex.errors import InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.expressions import Kind, read
@@ -97,7 +97,7 @@ def _of_kind(given: Any, kind: Kind) -> Any:
     if kind == "estimator":
         return checked_estimator(thing)
     if isinstance(thing, type) or not has(thing, "explores"):
-        raise InvalidSetting(f"a schedule must be an object with a method explores, got {told(thing)}")
+        raise InvalidSetting(f"a schedule must be an object with a method explores, got {safe_repr(thing)}")
     return thing
 
 

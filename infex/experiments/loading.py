@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.errors import InvalidSetting
 from infex.records.named_objects import imported
 
@@ -30,10 +30,10 @@ def loaded(reference: str, kind: str | None) -> Any:
 def call(reference: str, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """What the function or class of a name makes with these settings."""
     source = load(reference)
-    words = [*map(told, given), *(f"{name}={told(value)}" for name, value in named.items())]
+    words = [*map(safe_repr, given), *(f"{name}={safe_repr(value)}" for name, value in named.items())]
     how = f"with {', '.join(words)}" if words else "without arguments"
     if not callable(source):
-        raise InvalidSetting(f"{reference!r} takes no settings: it is {told(source)}")
+        raise InvalidSetting(f"{reference!r} takes no settings: it is {safe_repr(source)}")
     try:
         return source(*given, **named)
     except Exception as error:  # a user's code may raise anything

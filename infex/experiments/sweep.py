@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, final
 
-from infex.checks import real, told, whole
+from infex.checks import real, safe_repr, whole
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.chunks import chunked
 from infex.experiments.engines import Engine, outcomes_of
@@ -198,14 +198,14 @@ class Sweep:
 def _listed(name: str, given: object) -> Any:
     """A list as a tuple; a dict, whose keys are names, as it is."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidSetting(f"{name} must be a list, got {told(given)}")
+        raise InvalidSetting(f"{name} must be a list, got {safe_repr(given)}")
     return _with_names(name, given) if isinstance(given, Mapping) else tuple(given)
 
 
 def _with_names(name: str, given: Mapping[Any, Any]) -> dict[str, Any]:
     for key in given:
         if not isinstance(key, str) or not key:
-            raise InvalidSetting(f"the keys of {name} must be names, got {told(key)}")
+            raise InvalidSetting(f"the keys of {name} must be names, got {safe_repr(key)}")
     return dict(given)
 
 

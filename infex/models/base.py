@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.core import estimators as core
 from infex.errors import InvalidSetting
-from infex.models.layout import Grounds, Layout, Offer, On, Radius
-from infex.models.sums import BlockMoments, Gained, Moments, Revision
+from infex.models.layout import DesignRow, DesignRows, Layout, Offer, Radius
+from infex.models.sums import BlockMoments, Moments, Revision, SufficientStatistics
 
 
-class Knowledge(Protocol):
+class ModelPosterior(Protocol):
     """What is known of K arms of d features, until the model learns again.
 
     Reading it after the model has learnt is refused (StalePosterior).
@@ -108,7 +108,7 @@ class Knowledge(Protocol):
     def among(self, places: Integers) -> Self:
         """What is known of some of the arms."""
 
-    def learnt_on(self, arm: int, features: Floats | None) -> On:
+    def design_row(self, arm: int, features: Floats | None) -> DesignRow:
         """What the reward of an arm is learnt on; `features` are what a policy wants it to be learnt on."""
 
     def copy(self) -> Self:
@@ -124,7 +124,7 @@ class PendingSums(Protocol):
     They depend on what is pending alone, to the last bit, and not on the order in which it came and went.
     """
 
-    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer (below 0), with weights up to 1."""
 
     def none(self) -> Self:
@@ -136,11 +136,11 @@ class PendingSums(Protocol):
     def over(self, layout: Layout, places: Integers) -> Self:
         """A copy, over other arms: each at its old place, or new (-1)."""
 
-    def narrowed(self, known: Knowledge) -> Knowledge:
+    def narrowed(self, known: ModelPosterior) -> ModelPosterior:
         """What is known, with these sums in V; estimates stay."""
 
 
-class Statistics(Protocol):
+class Model(Protocol):
     """What was learnt from `told` rewards, over the fixed arms in `columns`, (d, K).
 
     Where arms have a regression each, none is fixed, and rewards are learnt on arms in a context. Reading
@@ -161,7 +161,7 @@ class Statistics(Protocol):
     def penalty(self) -> float:
         """The ridge penalty."""
 
-    def known(self) -> Knowledge:
+    def known(self) -> ModelPosterior:
         """What is known of the fixed arms until the next reward is learnt (then StalePosterior)."""
 
     def pending(self) -> PendingSums:
@@ -170,22 +170,22 @@ class Statistics(Protocol):
     def refuse(self, reward: float) -> None:
         """Refuses a reward that could not be taken in; changes nothing."""
 
-    def counted(self, on: On, weight: float) -> float:
+    def counted(self, on: DesignRow, weight: float) -> float:
         """The weight with which a reward of a fixed arm, or of any x, is to be learnt; changes nothing.
 
         Where a user's function says it, it is asked here alone.
         """
 
-    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of a fixed arm, or of any x, with the weight that `counted` gave."""
 
-    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, with the weights that `counted` gave."""
 
-    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """The same as quickly as can be: all but for rounding as if they were learnt in this order."""
 
-    def turn(self, on: On) -> int:
+    def turn(self, on: DesignRow) -> int:
         """How many rewards were told to what learns on this: the number of the next one."""
 
     def revise(self, revision: Revision) -> None:
@@ -203,10 +203,10 @@ class Statistics(Protocol):
     def add(self, other: Self, places: Integers) -> None:
         """Takes in what another has learnt; each of its arms is at a place here, or nowhere (-1)."""
 
-    def growth(self) -> Gained:
+    def growth(self) -> SufficientStatistics:
         """All that was learnt, as sums that add up; CannotMerge where rewards are not kept as sums."""
 
-    def grow(self, growth: Gained) -> None:
+    def grow(self, growth: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
 
     def arrays(self) -> Arrays:
@@ -220,7 +220,7 @@ class Statistics(Protocol):
 class Estimator(Protocol):
     """Settings that make statistics."""
 
-    def start(self, columns: Floats, penalty: float) -> Statistics:
+    def start(self, columns: Floats, penalty: float) -> Model:
         """Statistics over these arms, with nothing learnt."""
 
 
@@ -246,7 +246,7 @@ def in_unit(estimator: Estimator | None, unit: float) -> Estimator | None:
     return estimator.scaled(unit) if unit != 1.0 and isinstance(estimator, UnitEstimator) else estimator
 
 
-class FitForm(NamedTuple):
+class FitSpec(NamedTuple):
     """An estimator in the terms of compiled loops.
 
     `make` gives the core's estimator, by dimension, penalty, number of different rows, and horizon. With
@@ -264,11 +264,11 @@ class FitForm(NamedTuple):
 class CompiledEstimator(Protocol):
     """An estimator that compiled loops can play."""
 
-    def compiled(self) -> FitForm | None:
+    def compiled(self) -> FitSpec | None:
         """How they do; None if they cannot."""
 
 
-def fit_of(estimator: Estimator) -> FitForm | None:
+def fit_spec(estimator: Estimator) -> FitSpec | None:
     """How compiled loops play an estimator, if they can; a subclass must say so itself."""
     if not isinstance(estimator, CompiledEstimator) or "compiled" not in vars(type(estimator)):
         return None
@@ -280,5 +280,5 @@ def checked_estimator(estimator: object) -> Estimator | None:
     if estimator is None:
         return None
     if isinstance(estimator, type) or not isinstance(estimator, Estimator):
-        raise InvalidSetting(f"estimator must be one of infex.models, got {told(estimator)}")
+        raise InvalidSetting(f"estimator must be one of infex.models, got {safe_repr(estimator)}")
     return estimator

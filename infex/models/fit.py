@@ -9,27 +9,35 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.core.bank import RidgeBank
 from infex.core.estimators import add_reward, solve_ridge
 from infex.errors import CannotMerge, DamagedFile, NotKept
-from infex.models.base import Arrays, Estimator, Statistics
+from infex.models.base import Arrays, Estimator, Model
 from infex.models.layout import (
     GONE,
-    Grounds,
-    InContext,
+    ContextOffer,
+    DesignRow,
+    DesignRows,
     Layout,
     Offer,
-    On,
-    Separate,
+    PerArm,
     refuse_block,
     refuse_place,
     refuse_separate,
 )
-from infex.models.noise import Scatter, Scattered, Scattering, by_arm, of_all_arms, scatter_of, scattered
-from infex.models.ridge import DenseSums, Known, checked_penalty
-from infex.models.ridge_bank import NOBODY, BlockKnown, BlockSums, in_block, separate
-from infex.models.sums import Gained, Revision, added, fitting_sums, revise_sums
+from infex.models.noise import (
+    NoiseEstimate,
+    NoiseSums,
+    Scattering,
+    by_arm,
+    noise_estimate,
+    noise_sums_of,
+    of_all_arms,
+)
+from infex.models.ridge import RidgePendingSums, RidgePosterior, checked_penalty
+from infex.models.ridge_bank import NOBODY, BankPendingSums, BankPosterior, in_block, separate
+from infex.models.sums import Revision, SufficientStatistics, added, fitting_sums, revise_sums
 
 
 class Solution(NamedTuple):
@@ -140,7 +148,7 @@ class Fit(ABC):
         self._start: Floats = np.zeros(self.dim)  # of the search for the present solution
         self._next_start: Floats = self._start  # of the one after the next reward
         self._solution: Solution | None = None
-        self._known: Known | None = None
+        self._known: RidgePosterior | None = None
 
     @abstractmethod
     def take(self, x: Floats, reward: float, weight: float) -> None:
@@ -167,7 +175,7 @@ class Fit(ABC):
     def refuse(self, reward: float) -> None:  # noqa: B027 - most take any reward
         """Refuses a reward that cannot be taken in; changes nothing."""
 
-    def counted(self, on: On, weight: float) -> float:
+    def counted(self, on: DesignRow, weight: float) -> float:
         """The weight with which a reward is to be learnt: that which was told, for most."""
         return weight
 
@@ -181,7 +189,7 @@ class Fit(ABC):
         """sum x x' and sum y x with their carries, (2, d + 1, d), None if not kept; of how many rewards."""
         return None, self.told
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of arms, for those that keep squares of rewards."""
         raise NotKept(
             f"{self.estimator!r} has no intervals by the noise that was seen: it keeps no squares of "
@@ -192,7 +200,7 @@ class Fit(ABC):
         """The rows of the fixed arms, or of those on offer, (n, d)."""
         return (offer if isinstance(offer, np.ndarray) else self.columns).T
 
-    def row(self, on: On) -> Floats:
+    def row(self, on: DesignRow) -> Floats:
         """The features of a fixed arm, by its index, or x itself."""
         if isinstance(on, int):
             refuse_place(on, self.columns.shape[1])
@@ -210,11 +218,11 @@ class Fit(ABC):
             self._solution = self.solve(self._start)
         return self._solution
 
-    def known(self) -> Known:
+    def known(self) -> RidgePosterior:
         """What is known of the fixed arms, as numbers that stay as they are."""
         if self._known is None:
             (solved, log_det_ratio), (truth, told) = self.solution, self.sums()
-            self._known = Known.of_solution(
+            self._known = RidgePosterior.of_solution(
                 self.columns, solved, log_det_ratio, self.penalty, truth, told, self.counts, self.logistic
             )
         return self._known
@@ -222,11 +230,11 @@ class Fit(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_known": None}
 
-    def pending(self) -> DenseSums:
+    def pending(self) -> RidgePendingSums:
         """Sums over no pending decision."""
-        return DenseSums(self.columns)
+        return RidgePendingSums(self.columns)
 
-    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in one reward of a fixed arm, by its index, or of any x."""
         self.take(self.row(on), reward, weight)
         if isinstance(on, int):
@@ -234,14 +242,14 @@ class Fit(ABC):
         self.told += 1
         self._renew()
 
-    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other."""
         for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
             self.learn(grounds.on(place), reward, weight)
 
     gather = learn_many
 
-    def turn(self, on: On) -> int:
+    def turn(self, on: DesignRow) -> int:
         """How many rewards were told."""
         return self.told
 
@@ -266,14 +274,14 @@ class Fit(ABC):
         self.counts += moved(other.counts, places, self.counts.shape[1])
         self._renew()
 
-    def growth(self) -> Gained:
+    def growth(self) -> SufficientStatistics:
         """All that was learnt, as sums that add up, for those that keep such."""
         raise CannotMerge(
             f"what {self.estimator!r} has learnt is not kept as sums that add up: "
             "its rewards count by their order, or one by one"
         )
 
-    def grow(self, growth: Gained) -> None:
+    def grow(self, growth: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
         self.growth()
 
@@ -324,7 +332,7 @@ class SummedFit(Fit):
     def __init__(self, columns: Floats, penalty: float, estimator: Estimator) -> None:
         super().__init__(columns, penalty, estimator)
         self._sums = Sums(self.dim, self.penalty)
-        self._scatter = Scatter()
+        self._scatter = NoiseSums()
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
         self._sums.add(x, reward, weight)
@@ -335,7 +343,7 @@ class SummedFit(Fit):
 
     def recall(self, arrays: Arrays, told: int) -> None:
         sums = Sums.kept("truth", arrays, self.dim, told, self.penalty)
-        self._scatter = scatter_of(arrays, sums.truth, self.penalty, told)
+        self._scatter = noise_sums_of(arrays, sums.truth, self.penalty, told)
         self._sums = sums
 
     def put_right(self, x: Floats, revision: Revision) -> None:
@@ -346,16 +354,16 @@ class SummedFit(Fit):
         self._sums.merge(other._sums)
         self._scatter.join(other._scatter, self._sums.truth, self.penalty, self.told + other.told)
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says, by the weights of rewards: 1/variance, but for a factor."""
-        return scattered(
+        return noise_estimate(
             self._sums.truth, self.penalty, self._scatter, self.told, self.asked_about(offer), most
         )
 
-    def growth(self) -> Gained:
-        return Gained(self._sums.truth.copy(), self.counts.copy(), self.told)
+    def growth(self) -> SufficientStatistics:
+        return SufficientStatistics(self._sums.truth.copy(), self.counts.copy(), self.told)
 
-    def grow(self, growth: Gained) -> None:
+    def grow(self, growth: SufficientStatistics) -> None:
         self._sums.truth = added(self._sums.truth, growth.truth)
         self.told += growth.told
         self.counts += growth.counts
@@ -371,7 +379,7 @@ OF_ALL = ("told", "counts")  # what is kept of all arms together
 
 
 @final
-class FittedBlocks:
+class FitBank:
     """Statistics of an estimator for each arm, on contexts: a reward reaches that of its arm alone.
 
     `parts` are these statistics. Their estimates are copied into a bank when somebody reads them.
@@ -382,11 +390,11 @@ class FittedBlocks:
         "columns", "layout", "parts", "told",
     )  # fmt: skip
 
-    def __init__(self, layout: Separate, penalty: float, estimator: Estimator) -> None:
+    def __init__(self, layout: PerArm, penalty: float, estimator: Estimator) -> None:
         self.layout, self._asked, self._estimator, self.told = layout, penalty, estimator, 0
         arms, dim, _ = layout
         self.columns: Floats = np.empty((arms * dim, 0))  # none are fixed
-        self.parts: list[Statistics] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(arms)]
+        self.parts: list[Model] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(arms)]
         self._bank = RidgeBank(arms, dim, self.penalty)
         self._summed: list[int | None] = [None] * arms  # rewards in the sums of each; None if it keeps none
         self._logistic = False
@@ -408,7 +416,7 @@ class FittedBlocks:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self._bank.counts
 
-    def known(self) -> BlockKnown:
+    def known(self) -> BankPosterior:
         """What is known as of now; of arms it tells in a context (`on`)."""
         for arm in self._stale:
             known = self._known(arm)
@@ -419,22 +427,22 @@ class FittedBlocks:
             )
         self._stale = set()
         told = None if None in self._summed else sum(told or 0 for told in self._summed)
-        return BlockKnown(self._bank, told, self._logistic)
+        return BankPosterior(self._bank, told, self._logistic)
 
-    def pending(self) -> BlockSums:
+    def pending(self) -> BankPendingSums:
         """Sums over no pending decision."""
-        return BlockSums.of(self.layout)
+        return BankPendingSums.of(self.layout)
 
-    def _known(self, arm: int) -> Known:
+    def _known(self, arm: int) -> RidgePosterior:
         known = self.parts[arm].known()
-        assert isinstance(known, Known), "an estimator starts statistics of one regression"
+        assert isinstance(known, RidgePosterior), "an estimator starts statistics of one regression"
         return known
 
     def refuse(self, reward: float) -> None:
         """Refuses a reward that could not be taken in."""
         self.parts[0].refuse(reward)
 
-    def counted(self, on: On, weight: float) -> float:
+    def counted(self, on: DesignRow, weight: float) -> float:
         """The weight with which a reward is to be learnt."""
         arm, context = in_block(on)
         return weight if arm == GONE else self.parts[arm].counted(context, weight)
@@ -445,7 +453,7 @@ class FittedBlocks:
             self.parts[arm].entered()
         self._late = set()
 
-    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
         arm, context = in_block(on)
         if arm != GONE:
@@ -460,14 +468,14 @@ class FittedBlocks:
         self._stale.add(arm)
         self._late.add(arm)
 
-    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other."""
         for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
             self.learn(grounds.on(place), reward, weight)
 
     gather = learn_many
 
-    def turn(self, on: On) -> int:
+    def turn(self, on: DesignRow) -> int:
         """How many rewards the arm's own regression was told."""
         arm = in_block(on).arm
         return 0 if arm == GONE else self.parts[arm].told
@@ -480,7 +488,7 @@ class FittedBlocks:
             self.parts[arm].revise(revision._replace(on=context))
             self._note(arm, revision.pulls, revision.gain)
 
-    def add(self, other: FittedBlocks, places: Integers) -> None:
+    def add(self, other: FitBank, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         for arm, place in enumerate(places.tolist()):
             if place != GONE:
@@ -489,17 +497,17 @@ class FittedBlocks:
                 self._bank.note(place, *other.counts[:, arm].tolist())
         self.told += other.told
 
-    def growth(self) -> Gained:
+    def growth(self) -> SufficientStatistics:
         """None: what each estimator keeps is its own."""
         raise CannotMerge(f"what {self._estimator!r} has learnt of each arm is not kept as sums that add up")
 
-    def grow(self, growth: Gained) -> None:
+    def grow(self, growth: SufficientStatistics) -> None:
         """None can be taken in."""
         self.growth()
 
-    def over(self, layout: Layout, places: Integers) -> FittedBlocks:
+    def over(self, layout: Layout, places: Integers) -> FitBank:
         """What was learnt of the arms that stay: each at its old place, or new (-1)."""
-        other = FittedBlocks(separate(layout), self._asked, self._estimator)
+        other = FitBank(separate(layout), self._asked, self._estimator)
         other._bank = self._bank.over(places)
         for new, old in enumerate(places.tolist()):
             if old != GONE:
@@ -530,7 +538,7 @@ class FittedBlocks:
         late: Integers = fitting("late", arrays.get("late", np.arange(count)), (-1,), whole=True)
         if (late >= count).any():
             raise DamagedFile(f"an arm that was told since is number {late.max()} of {count}")
-        fresh = FittedBlocks(self.layout, self._asked, self._estimator)
+        fresh = FitBank(self.layout, self._asked, self._estimator)
         for arm, part in enumerate(fresh.parts):
             names = [name for name in part.arrays() if name not in OF_ALL and name in arrays]
             own = {name: _part_of(name, arrays, arm, count) for name in names}
@@ -539,19 +547,19 @@ class FittedBlocks:
         self.parts, self.told, self._bank = fresh.parts, told, fresh._bank
         self._stale, self._late = set(range(count)), set(late.tolist())
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of every arm in a context, each by its own rewards."""
-        assert isinstance(offer, InContext), offer
+        assert isinstance(offer, ContextOffer), offer
         return self.scattered_in(*of_all_arms(self.layout.arms, offer.context), most)
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """The same of arms, each in a context."""
 
-        def tell(arm: int, own: Floats) -> Scattered:
+        def tell(arm: int, own: Floats) -> NoiseEstimate:
             part = self.parts[arm]
             if not isinstance(part, Scattering):
-                raise NotKept(f"{told(self._estimator)} tells nothing of the noise that was seen")
-            return part.scattered(own.T, most)
+                raise NotKept(f"{safe_repr(self._estimator)} tells nothing of the noise that was seen")
+            return part.noise_estimate(own.T, most)
 
         return by_arm(arms, rows, tell)
 

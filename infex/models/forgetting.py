@@ -13,10 +13,19 @@ from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real, whole
 from infex.core import estimators as core
 from infex.core.estimators import solve_discounted
 from infex.errors import InvalidSetting, NotKept
-from infex.models.base import Arrays, FitForm
+from infex.models.base import Arrays, FitSpec
 from infex.models.fit import Fit, Solution, Sums
 from infex.models.layout import Offer
-from infex.models.noise import LARGE, Scatter, Scattered, Solved, inverted, noise_of, scattered, spread_out
+from infex.models.noise import (
+    LARGE,
+    NoiseEstimate,
+    NoiseSums,
+    Solved,
+    inverted,
+    noise_estimate,
+    noise_of,
+    spread_out,
+)
 from infex.models.sums import Moments, Revision, revise_sums
 
 
@@ -46,9 +55,9 @@ class Discounted:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", real("rate", self.rate, above=0, most=1))
 
-    def compiled(self) -> FitForm:
+    def compiled(self) -> FitSpec:
         """The same in compiled loops."""
-        return FitForm(self._make)
+        return FitSpec(self._make)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.DiscountedFit(dim, penalty, self.rate)
@@ -103,7 +112,7 @@ class DiscountedFit(Fit):
         sums, squares = self._sums.truth, self._squares.truth
         return Solution(solved, solve_discounted(sums, squares, self.penalty, solved))
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise of rewards by their weights says, if nothing drifts while they count.
 
         With S and W as sums by weights and by their squares, E sum w (y - x'theta)^2 is the noise times
@@ -175,9 +184,9 @@ class Windowed:
         if self.size > MOST_COUNTED:
             raise InvalidSetting(f"size must be at most {MOST_COUNTED:g}, got {self.size}")
 
-    def compiled(self) -> FitForm:
+    def compiled(self) -> FitSpec:
         """The same in compiled loops."""
-        return FitForm(self._make)
+        return FitSpec(self._make)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.WindowedFit(dim, penalty, self.size, horizon)
@@ -223,11 +232,11 @@ class WindowedFit(Fit):
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve()
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise in the window says, if nothing drifts there."""
-        scatter = Scatter(sum(weight * reward * reward for _, reward, weight in self._last))
+        scatter = NoiseSums(sum(weight * reward * reward for _, reward, weight in self._last))
         count, rows = len(self._last), self.asked_about(offer)
-        return scattered(self._sums.truth, self.penalty, scatter, count, rows, most)
+        return noise_estimate(self._sums.truth, self.penalty, scatter, count, rows, most)
 
     def kept(self) -> Arrays:
         rows, rewards, weights = zip(*self._last, strict=True) if self._last else ((), (), ())

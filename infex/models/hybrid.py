@@ -15,28 +15,28 @@ from infex.core.bank import RidgeBank, greedy, products
 from infex.core.hybrid import Hybrid
 from infex.core.pending import expect_in_hybrid
 from infex.errors import DamagedFile, InvalidChoice, NotKept, StalePosterior
-from infex.models.base import Arrays, Knowledge
+from infex.models.base import Arrays, ModelPosterior
 from infex.models.extension import AS_THEY_ARE, Widening, times_pairs
 from infex.models.layout import (
     GONE,
-    Grounds,
-    InBlock,
-    InContext,
+    ArmRow,
+    ContextOffer,
+    DesignRow,
+    DesignRows,
     Layout,
     Offer,
-    On,
+    PerArm,
     Radius,
-    Separate,
     radius_at,
 )
 from infex.models.noise import (
-    Scatter,
-    Scattered,
+    NoiseEstimate,
+    NoiseSums,
     Solved,
     inverted,
     noise_of,
+    noise_sums_kept,
     of_all_arms,
-    scatter_kept,
     spread_out,
 )
 from infex.models.ridge import checked_penalty, confidence_radius, one_radius
@@ -48,7 +48,7 @@ from infex.models.ridge_bank import (
     restored_bank,
     separate,
 )
-from infex.models.sums import Gained, Moments, Revision, diagonal_of
+from infex.models.sums import Moments, Revision, SufficientStatistics, diagonal_of
 
 OF_THE_SHARED = "shared "
 MOST_VOLUME = 1e12
@@ -56,7 +56,7 @@ STALE = "the model has learnt since this posterior was read; ask for a new one, 
 
 
 @final
-class HybridRidge:
+class HybridModel:
     """theta_k for each arm and beta for all, by ridge regression.
 
     `hybrid` holds all numbers, and `scatter` the sum of squared rewards. Rewards of arms that were removed
@@ -67,8 +67,8 @@ class HybridRidge:
 
     squares = True
 
-    def __init__(self, layout: Separate, penalty: float = 1.0) -> None:
-        self.layout, self.scatter = layout, Scatter()
+    def __init__(self, layout: PerArm, penalty: float = 1.0) -> None:
+        self.layout, self.scatter = layout, NoiseSums()
         self.hybrid = Hybrid(*layout, checked_penalty(penalty))
         self.columns: Floats = np.empty((layout.parameters, 0))  # none are fixed
 
@@ -87,37 +87,37 @@ class HybridRidge:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self.hybrid.own.counts
 
-    def known(self) -> HybridKnown:
+    def known(self) -> HybridPosterior:
         """What is known as of now; of arms it tells in a context (`on`)."""
-        return HybridKnown(self.hybrid)
+        return HybridPosterior(self.hybrid)
 
-    def pending(self) -> HybridSums:
+    def pending(self) -> HybridPendingSums:
         """Sums over no pending decision."""
-        return HybridSums.of(self.layout)
+        return HybridPendingSums.of(self.layout)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
-    def counted(self, on: On, weight: float) -> float:
+    def counted(self, on: DesignRow, weight: float) -> float:
         """The weight itself."""
         return weight
 
     def entered(self) -> None:
         """Nothing is searched for."""
 
-    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
         arm, row = in_block(on)
         if arm != GONE:
             self.hybrid.update(arm, row, reward, weight)
             self.scatter.squares += weight * reward * reward
 
-    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
         self.hybrid.update_many(*arms_and_rows(grounds), rewards, weights)
         self._add_squares(grounds.place >= 0, rewards, weights)
 
-    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
         self.hybrid.gather(*arms_and_rows(grounds), rewards, weights)
         self._add_squares(grounds.place >= 0, rewards, weights)
@@ -125,7 +125,7 @@ class HybridRidge:
     def _add_squares(self, stands: Bools, rewards: Floats, weights: Floats) -> None:
         self.scatter.learn_many(rewards[stands], weights[stands])
 
-    def turn(self, on: On) -> int:
+    def turn(self, on: DesignRow) -> int:
         """How many rewards were learnt."""
         return self.told
 
@@ -144,7 +144,7 @@ class HybridRidge:
         if not self.scatter.revised(revision):
             self._begin_scatter()
 
-    def add(self, other: HybridRidge, places: Integers) -> None:
+    def add(self, other: HybridModel, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         more = other.hybrid
         sums = more.own.sums, more.own.counts, more.cross, more.common
@@ -152,13 +152,13 @@ class HybridRidge:
         if not self.scatter.joined(other.scatter):
             self._begin_scatter()
 
-    def growth(self) -> Gained:
+    def growth(self) -> SufficientStatistics:
         """All that was learnt, as sums."""
         hybrid = self.hybrid
         truth = np.concatenate([hybrid.own.sums, np.swapaxes(hybrid.cross, -1, -2)], axis=-2)
-        return Gained(truth, np.array(self.counts), self.told, np.array(hybrid.common))
+        return SufficientStatistics(truth, np.array(self.counts), self.told, np.array(hybrid.common))
 
-    def grow(self, growth: Gained) -> None:
+    def grow(self, growth: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
         assert growth.common is not None
         arms, dim, _ = self.layout
@@ -170,13 +170,13 @@ class HybridRidge:
         )  # fmt: skip
         self._begin_scatter()
 
-    def over(self, layout: Layout, places: Integers) -> HybridRidge:
+    def over(self, layout: Layout, places: Integers) -> HybridModel:
         """What was learnt, over other arms: each at its old place, or new (-1).
 
         What rewards of an arm that goes have told of the shared features stays, with its own parameter
         unknown: beta and its widths are as they were.
         """
-        other = HybridRidge(separate(layout), self.penalty)
+        other = HybridModel(separate(layout), self.penalty)
         other.hybrid, other.scatter = self.hybrid.over(places), self.scatter.copy()
         gone = np.setdiff1d(np.arange(self.layout.arms), places)
         if self.counts[0, gone].any():
@@ -211,7 +211,7 @@ class HybridRidge:
         fresh.restore(own, left, ties, cross, common, gone, told)
         if not (np.isfinite(fresh.ties).all() and np.isfinite(fresh.shared.solved).all()):
             raise DamagedFile("beta is not finite: the sums in it are no sums of x x'")
-        kept = scatter_kept(arrays["squares"], told) if "squares" in arrays else None
+        kept = noise_sums_kept(arrays["squares"], told) if "squares" in arrays else None
         self.hybrid = fresh
         if kept is None:
             self._begin_scatter()
@@ -226,14 +226,14 @@ class HybridRidge:
         bank.restore(parts["truth"], parts["factors"], parts["runs"], np.zeros((2, 1)), 0)
         return bank
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of every arm in a context."""
-        assert isinstance(offer, InContext), offer
+        assert isinstance(offer, ContextOffer), offer
         assert offer.rows is not None
         arms, contexts = of_all_arms(self.layout.arms, offer.context)
         return self.scattered_in(arms, np.hstack([contexts, offer.rows]), most)
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """The same of arms k, each in a context, with its shared features behind it, (n, c + s).
 
         V^-1 (x, z) is w = V_0^-1 (z - G_k'x) of the shared features, A_k^-1 x - G_k w of the arm and -G_j w
@@ -260,7 +260,7 @@ class HybridRidge:
     def _begin_scatter(self) -> None:
         """Of the rewards so far no more than their sums is known."""
         solved = TiedSolved.of(self.hybrid)
-        self.scatter = Scatter(max(solved.fitted, 0.0), float(self.told), solved.spent)
+        self.scatter = NoiseSums(max(solved.fitted, 0.0), float(self.told), solved.spent)
 
 
 class TiedSolved(NamedTuple):
@@ -308,13 +308,13 @@ def _parts_of(bank: RidgeBank) -> Arrays:
 
 
 @final
-class HybridKnown:
+class HybridPosterior:
     """What is known of some arms in a context, (c,), with their shared features, (K, s), as of now.
 
     It reads `hybrid` in place: after that has learnt, reading raises StalePosterior, and `copy` gives one
-    that stays. It answers as `Known` does. `rows` are the shared features of all arms; without `places` it is
-    of all of them, and without a context of none. A row has the context in the arm's own block, and shared
-    features at the end.
+    that stays. It answers as `RidgePosterior` does. `rows` are the shared features of all arms. Without
+    `places` it is of all of them, and without a context of none. A row has the context in the arm's own
+    block, and shared features at the end.
     """
 
     __slots__ = ("_context", "_estimates", "_greedy", "_hybrid", "_places", "_rows", "_version", "_widths")
@@ -482,32 +482,32 @@ class HybridKnown:
         found: Floats = theta + radius_at(radius, arm) / width * np.concatenate([own.ravel(), shared])
         return found
 
-    def on(self, offer: Offer) -> HybridKnown:
+    def on(self, offer: Offer) -> HybridPosterior:
         """What is known of all arms in another context."""
-        if not isinstance(offer, InContext):
+        if not isinstance(offer, ContextOffer):
             raise NotKept(NO_ROWS)
-        return HybridKnown(self._current, offer.context, offer.rows)
+        return HybridPosterior(self._current, offer.context, offer.rows)
 
-    def among(self, places: Integers) -> HybridKnown:
+    def among(self, places: Integers) -> HybridPosterior:
         """What is known of some of the arms, at these places."""
         some = places if self._places is None else self._places[places]
-        return HybridKnown(self._current, self._context, self._rows, some, self._estimates[places])
+        return HybridPosterior(self._current, self._context, self._rows, some, self._estimates[places])
 
-    def narrowed(self, own: Integers, cross: Integers, common: Integers) -> HybridKnown:
+    def narrowed(self, own: Integers, cross: Integers, common: Integers) -> HybridPosterior:
         """The same with sums over pending decisions in V; estimates stay as they are."""
         narrowed = self._current.narrowed(own, cross, common)
-        return HybridKnown(narrowed, self._context, self._rows, self._places, self._estimates)
+        return HybridPosterior(narrowed, self._context, self._rows, self._places, self._estimates)
 
-    def copy(self) -> HybridKnown:
+    def copy(self) -> HybridPosterior:
         """The same, which stays as it is."""
-        return HybridKnown(self._current.copy(), self._context, self._rows, self._places, self._estimates)
+        return HybridPosterior(self._current.copy(), self._context, self._rows, self._places, self._estimates)
 
-    def learnt_on(self, arm: int, features: Floats | None) -> InBlock:
+    def design_row(self, arm: int, features: Floats | None) -> ArmRow:
         """The arm's own regression and the shared one, in this context."""
         if features is not None:
             raise InvalidChoice(f"a reward cannot be learnt on the features of a Choice: {NO_ROWS}")
         place = arm if self._places is None else self._places.item(arm)
-        return InBlock(place, np.concatenate([self._context, self._rows[place]]))
+        return ArmRow(place, np.concatenate([self._context, self._rows[place]]))
 
     @property
     def counts(self) -> Floats:
@@ -534,7 +534,7 @@ class HybridKnown:
 
 
 @final
-class HybridSums:
+class HybridPendingSums:
     """Sums over pending decisions, in whole numbers.
 
     They are of x x', (K, 2, c, c), of x z', (K, 2, c, s), and of z z', (2, s, s).
@@ -546,35 +546,35 @@ class HybridSums:
         self._sums = own, cross, common
 
     @staticmethod
-    def of(layout: Separate) -> HybridSums:
+    def of(layout: PerArm) -> HybridPendingSums:
         """Those of no decisions."""
         arms, dim, shared = layout
         shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
-        return HybridSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
+        return HybridPendingSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
-    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer."""
         expect_in_hybrid(*self._sums, *arms_and_rows(grounds), weights, times)
 
-    def none(self) -> HybridSums:
+    def none(self) -> HybridPendingSums:
         """Sums over no decision."""
-        return HybridSums(*(np.zeros_like(part) for part in self._sums))
+        return HybridPendingSums(*(np.zeros_like(part) for part in self._sums))
 
-    def copy(self) -> HybridSums:
+    def copy(self) -> HybridPendingSums:
         """The same, which stays as it is."""
-        return HybridSums(*(part.copy() for part in self._sums))
+        return HybridPendingSums(*(part.copy() for part in self._sums))
 
-    def over(self, layout: Layout, places: Integers) -> HybridSums:
+    def over(self, layout: Layout, places: Integers) -> HybridPendingSums:
         """A copy; what is pending of arms that go stays in what is shared, until it is summed anew."""
-        other, known = HybridSums.of(separate(layout)), places >= 0
+        other, known = HybridPendingSums.of(separate(layout)), places >= 0
         for part, old in zip(other._sums[:2], self._sums[:2], strict=True):
             part[known] = old[places[known]]
         other._sums[2][:] = self._sums[2]
         return other
 
-    def narrowed(self, known: Knowledge) -> Knowledge:
+    def narrowed(self, known: ModelPosterior) -> ModelPosterior:
         """What is known, with these sums in V."""
-        assert isinstance(known, HybridKnown)
+        assert isinstance(known, HybridPosterior)
         return known.narrowed(*self._sums)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import real
 from infex.core import estimators as core
-from infex.models.base import FitForm
+from infex.models.base import FitSpec
 from infex.models.fit import Solution, SummedFit
 from infex.models.layout import Offer
-from infex.models.noise import Scattered
+from infex.models.noise import NoiseEstimate
 from infex.models.sums import Moments
 
 
@@ -41,9 +41,9 @@ class Lasso:
     def __post_init__(self) -> None:
         object.__setattr__(self, "strength", real("strength", self.strength, above=0))
 
-    def compiled(self) -> FitForm:
+    def compiled(self) -> FitSpec:
         """The same in compiled loops."""
-        return FitForm(self._make)
+        return FitSpec(self._make)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.LassoFit(dim, penalty, self.strength)
@@ -65,13 +65,13 @@ class LassoFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._strength = estimator.strength
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """That of ridge regression of the same rewards, about the LASSO's estimate: it leaves no feature out.
 
         What the LASSO leaves out is chosen by the same rewards, so that no noise about its own estimate tells
         how far it is off; an interval that has all of ridge regression's in it holds as often as that.
         """
-        ridge = super().scattered(offer, most)
+        ridge = super().noise_estimate(offer, most)
         estimates = self.asked_about(offer) @ self.solution.theta
         return ridge._replace(estimates=estimates, shift=np.abs(estimates - ridge.estimates))
 

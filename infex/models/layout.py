@@ -13,7 +13,7 @@ from infex.errors import InvalidArms, UnknownArm
 GONE = -1  # the place of an arm that was removed
 
 
-class Separate(NamedTuple):
+class PerArm(NamedTuple):
     """So many arms, each with a regression of its own on contexts of `dim` features.
 
     `shared` further features of each arm have one parameter for all arms.
@@ -34,7 +34,7 @@ class Separate(NamedTuple):
         return self.arms * self.dim + self.shared
 
 
-class InContext(NamedTuple):
+class ContextOffer(NamedTuple):
     """All arms that have a regression of their own, in one context, (c,); shared features, (K, s), if any."""
 
     context: Floats
@@ -45,7 +45,7 @@ class InContext(NamedTuple):
         return self.context if self.rows is None else np.concatenate([self.context, self.rows[arm]])
 
 
-class InBlock(NamedTuple):
+class ArmRow(NamedTuple):
     """One arm in a context, (c,): its own regression learns the reward, and none does if the arm is gone.
 
     Behind the context stand features of the arm that are shared, if there are any.
@@ -64,13 +64,13 @@ class InBlock(NamedTuple):
         return row
 
 
-Layout = Floats | Separate
+Layout = Floats | PerArm
 """What statistics are of: one regression over fixed arms, (d, K), which may be none; or one for each arm."""
 
-Offer = Floats | InContext
+Offer = Floats | ContextOffer
 """The arms of a round: as columns, (d, K), or those that have a regression each, in a context."""
 
-On = int | Floats | InBlock
+DesignRow = int | Floats | ArmRow
 """What a reward is learnt on: a fixed arm, by its index, any x, or an arm's own regression in a context."""
 
 Radius = float | Floats
@@ -86,7 +86,7 @@ NO_PLACE = -1
 NO_ROWS_AT_ALL: Floats = np.zeros((0, 0))
 
 
-class Grounds(NamedTuple):
+class DesignRows(NamedTuple):
     """What n rewards are learnt on: the fixed arm at `place` or, where that is -1, features `rows[row]`.
 
     Where arms have a regression each (`apart`), all are learnt on the one at `place`, -1 if it is gone, in
@@ -99,22 +99,22 @@ class Grounds(NamedTuple):
     apart: bool = False
 
     @staticmethod
-    def on_arms(places: Integers) -> Grounds:
+    def on_arms(places: Integers) -> DesignRows:
         """Fixed arms alone."""
-        return Grounds(places, np.full(places.size, NO_PLACE), NO_ROWS_AT_ALL)
+        return DesignRows(places, np.full(places.size, NO_PLACE), NO_ROWS_AT_ALL)
 
     @staticmethod
-    def on_rows(rows: Floats) -> Grounds:
+    def on_rows(rows: Floats) -> DesignRows:
         """Features alone, (n, d)."""
-        return Grounds(np.full(len(rows), NO_PLACE), np.arange(len(rows)), rows)
+        return DesignRows(np.full(len(rows), NO_PLACE), np.arange(len(rows)), rows)
 
     @staticmethod
-    def in_blocks(arms: Integers, contexts: Floats) -> Grounds:
+    def in_blocks(arms: Integers, contexts: Floats) -> DesignRows:
         """Arms with a regression each, in contexts, (n, c)."""
-        return Grounds(arms, np.arange(len(contexts)), contexts, True)
+        return DesignRows(arms, np.arange(len(contexts)), contexts, True)
 
     @staticmethod
-    def of(each: Iterable[On]) -> Grounds:
+    def of(each: Iterable[DesignRow]) -> DesignRows:
         """Those of single rewards."""
         rows: list[Floats] = []
         places, of_row, apart = [], [], False
@@ -124,12 +124,12 @@ class Grounds(NamedTuple):
             places.append(_place_of(on))
             if not isinstance(on, int):
                 rows.append(_row_of(on))
-                apart = isinstance(on, InBlock)
+                apart = isinstance(on, ArmRow)
         kept = np.array(rows, dtype=np.float64) if rows else NO_ROWS_AT_ALL
-        return Grounds(np.array(places, dtype=np.int64), np.array(of_row, dtype=np.int64), kept, apart)
+        return DesignRows(np.array(places, dtype=np.int64), np.array(of_row, dtype=np.int64), kept, apart)
 
     @staticmethod
-    def joined(parts: Sequence[Grounds]) -> Grounds:
+    def joined(parts: Sequence[DesignRows]) -> DesignRows:
         """Several, one after the other."""
         rows, starts, first = [part.rows for part in parts if len(part.rows)], [], 0
         for part in parts:
@@ -137,7 +137,7 @@ class Grounds(NamedTuple):
             first += len(part.rows)
         place, row = np.concatenate([part.place for part in parts]), np.concatenate(starts)
         kept = np.vstack(rows) if rows else NO_ROWS_AT_ALL
-        return Grounds(place, row, kept, any(part.apart for part in parts))
+        return DesignRows(place, row, kept, any(part.apart for part in parts))
 
     def features(self, columns: Floats) -> Floats:
         """The features of each, (n, d), of fixed arms that stand in columns, (d, K), or as they are."""
@@ -152,38 +152,38 @@ class Grounds(NamedTuple):
         """n."""
         return int(self.place.size)
 
-    def on(self, which: int) -> On:
+    def on(self, which: int) -> DesignRow:
         """What one of the rewards is learnt on."""
         place = int(self.place[which])
         if self.apart:
-            return InBlock(place, np.array(self.rows[self.row[which]]))
+            return ArmRow(place, np.array(self.rows[self.row[which]]))
         return place if place >= 0 else np.array(self.rows[self.row[which]])
 
-    def at(self, which: Integers | Bools) -> Grounds:
+    def at(self, which: Integers | Bools) -> DesignRows:
         """Those of some rewards, with no more rows than they have."""
         place, row = self.place[which], self.row[which]
         used = row >= 0
         renumbered = np.full(row.size, NO_PLACE)
         renumbered[used] = np.arange(int(used.sum()))
         rows = self.rows[row[used]] if used.any() else NO_ROWS_AT_ALL
-        return Grounds(place, renumbered, rows, self.apart)
+        return DesignRows(place, renumbered, rows, self.apart)
 
-    def span(self, first: int, last: int) -> Grounds:
+    def span(self, first: int, last: int) -> DesignRows:
         """Those from one place up to before another, as views of the same arrays."""
         return self._replace(place=self.place[first:last], row=self.row[first:last])
 
-    def overwritten(self, which: Integers, others: Grounds) -> Grounds:
+    def overwritten(self, which: Integers, others: DesignRows) -> DesignRows:
         """The same with other grounds for some rewards; the arrays are the same where they can be."""
         if not np.array_equal(self.row[which] >= 0, others.row >= 0):  # an arm here, features there
             order = np.arange(self.size)
             order[which] = self.size + np.arange(others.size)
-            return Grounds.joined([self, others]).at(order)
+            return DesignRows.joined([self, others]).at(order)
         self.place[which] = others.place
         if len(others.rows):
             self.rows[self.row[which]] = others.rows[others.row]
         return self
 
-    def moved(self, places: Integers, columns: Floats) -> Grounds:
+    def moved(self, places: Integers, columns: Floats) -> DesignRows:
         """The same when arms have come to new places, `places` being their old ones.
 
         A fixed arm that is gone is learnt by its features, of the old `columns`.
@@ -197,20 +197,20 @@ class Grounds(NamedTuple):
         row = self.row.copy()
         row[gone] = len(self.rows) + np.arange(int(gone.sum()))
         rows = columns.T[self.place[gone]]
-        return Grounds(place, row, np.vstack([self.rows, rows]) if len(self.rows) else rows.copy())
+        return DesignRows(place, row, np.vstack([self.rows, rows]) if len(self.rows) else rows.copy())
 
 
-def _place_of(on: On) -> int:
-    if isinstance(on, InBlock):
+def _place_of(on: DesignRow) -> int:
+    if isinstance(on, ArmRow):
         return on.arm
     return on if isinstance(on, int) else NO_PLACE
 
 
-def _row_of(on: Floats | InBlock) -> Floats:
-    return on.context if isinstance(on, InBlock) else on
+def _row_of(on: Floats | ArmRow) -> Floats:
+    return on.context if isinstance(on, ArmRow) else on
 
 
-def refuse_places(grounds: Grounds, shape: tuple[int, ...]) -> None:
+def refuse_places(grounds: DesignRows, shape: tuple[int, ...]) -> None:
     """Refuses places of arms and rows that are not there: compiled code would read beyond its arrays."""
     dim, arms = shape
     place, row, rows, apart = grounds
@@ -223,7 +223,7 @@ def refuse_places(grounds: Grounds, shape: tuple[int, ...]) -> None:
         raise UnknownArm(f"rewards cannot be learnt on features {rows.shape} where arms have {dim}")
 
 
-def readable_rows(grounds: Grounds, dim: int) -> Floats:
+def readable_rows(grounds: DesignRows, dim: int) -> Floats:
     """The rows as compiled code reads them, also where there are none."""
     return np.ascontiguousarray(grounds.rows) if len(grounds.rows) else np.zeros((0, dim))
 
@@ -234,15 +234,15 @@ def refuse_place(on: int, arms: int) -> None:
         raise UnknownArm(f"a reward cannot be learnt on arm {on} of {arms}")
 
 
-def refuse_block(on: Floats | InBlock) -> Floats:
+def refuse_block(on: Floats | ArmRow) -> Floats:
     """Features; refuses an arm in a context, which only a regression of its own can learn on."""
-    if isinstance(on, InBlock):
+    if isinstance(on, ArmRow):
         raise UnknownArm(f"a reward of arm {on.arm} in a context needs a regression for each arm")
     return on
 
 
 def refuse_separate(layout: Layout) -> Floats:
     """Fixed arms, (d, K); refuses a layout with a regression for each."""
-    if isinstance(layout, Separate):
+    if isinstance(layout, PerArm):
         raise InvalidArms(f"one regression cannot go on as one for each of {layout.arms} arms")
     return layout

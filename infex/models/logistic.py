@@ -17,9 +17,9 @@ from infex.core.estimators import (
     update_logistic,
 )
 from infex.errors import DamagedFile, InvalidReward
-from infex.models.base import Arrays, FitForm
+from infex.models.base import Arrays, FitSpec
 from infex.models.fit import Fit, Solution
-from infex.models.layout import Grounds
+from infex.models.layout import DesignRows
 from infex.models.ridge import checked_penalty
 from infex.models.sums import Revision
 
@@ -55,9 +55,9 @@ class Logistic:
         if self.penalty is not None:
             object.__setattr__(self, "penalty", checked_penalty(self.penalty))
 
-    def compiled(self) -> FitForm:
+    def compiled(self) -> FitSpec:
         """The same in compiled loops."""
-        return FitForm(self._make, linked=True, penalty=self.penalty)
+        return FitSpec(self._make, linked=True, penalty=self.penalty)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.LogisticFit(dim, penalty, rows)
@@ -105,7 +105,7 @@ class LogisticFit(Fit):
         else:
             self._volume += update_logistic(x, reward, weight, self._solved, self._state)
 
-    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, and fits all anew once."""
         for number, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
             self.refuse(reward)

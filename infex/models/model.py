@@ -9,78 +9,78 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
-from infex.models.base import Arrays, Estimator, Statistics
-from infex.models.fit import FittedBlocks
-from infex.models.hybrid import HybridRidge
-from infex.models.layout import Grounds, InBlock, Layout, Offer, On, Separate
-from infex.models.pending import Batch, Foresight
+from infex.models.base import Arrays, Estimator, Model
+from infex.models.fit import FitBank
+from infex.models.hybrid import HybridModel
+from infex.models.layout import ArmRow, DesignRow, DesignRows, Layout, Offer, PerArm
+from infex.models.pending import Batch, PendingDesign
 from infex.models.posterior import NOTHING, Posterior, Spent
-from infex.models.ridge import RidgeStatistics
-from infex.models.ridge_bank import BlockRidge
-from infex.models.sums import Gained, Revision
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
+from infex.models.sums import Revision, SufficientStatistics
 
 
-def started(layout: Layout, penalty: float, estimator: Estimator | None) -> Statistics:
+def started(layout: Layout, penalty: float, estimator: Estimator | None) -> Model:
     """Statistics with nothing learnt, by ridge regression or another estimator."""
-    if not isinstance(layout, Separate):
-        return RidgeStatistics(layout, penalty) if estimator is None else estimator.start(layout, penalty)
+    if not isinstance(layout, PerArm):
+        return RidgeModel(layout, penalty) if estimator is None else estimator.start(layout, penalty)
     if estimator is None:
-        return HybridRidge(layout, penalty) if layout.shared else BlockRidge(layout, penalty)
+        return HybridModel(layout, penalty) if layout.shared else RidgeBankModel(layout, penalty)
     one = estimator.start(np.empty((layout.dim, 0)), penalty)
-    if type(one) is RidgeStatistics:
+    if type(one) is RidgeModel:
         return started(layout, one.penalty, None)
     if layout.shared:
         raise InvalidSetting(
             f"features.hybrid is a ridge regression, which {type(estimator).__name__} is not: "
             "features.disjoint and features.interactions take any estimator"
         )
-    return FittedBlocks(layout, penalty, estimator)
+    return FitBank(layout, penalty, estimator)
 
 
-Growths = tuple[Gained, Gained | None]
+Growths = tuple[SufficientStatistics, SufficientStatistics | None]
 Turns = tuple[int, int | None]
 
 
 @final
-class Memory:
+class ModelState:
     """Statistics of all rounds and, if they are kept apart, of exploring rounds too.
 
-    `foresight` are the decisions that wait for their reward; None where exploring is not to look at them.
-    `all` are `RidgeStatistics` unless an estimator made others, which may search for their estimate and
+    `pending_design` are the decisions that wait for their reward; None where exploring ignores them.
+    `all` are `RidgeModel` unless an estimator made others, which may search for their estimate and
     refuse rewards. `pulls` are the rewards of each arm of a map, (K,), where one regression is for all arms,
     which does not tell them apart; None where statistics know them.
     """
 
-    __slots__ = ("all", "explored", "foresight", "pulls", "searches")
+    __slots__ = ("all", "explored", "pending_design", "pulls", "searches")
 
     def __init__(
         self,
-        everything: Statistics,
-        explored: Statistics | None,
-        foresight: Foresight | None = None,
+        everything: Model,
+        explored: Model | None,
+        pending_design: PendingDesign | None = None,
         pulls: Integers | None = None,
     ) -> None:
         self.all = everything
         self.explored = explored
-        self.foresight = foresight
+        self.pending_design = pending_design
         self.pulls = pulls
-        self.searches = not isinstance(everything, RidgeStatistics | BlockRidge | HybridRidge)
+        self.searches = not isinstance(everything, RidgeModel | RidgeBankModel | HybridModel)
 
     @staticmethod
-    def empty(layout: Layout, penalty: float, apart: bool, estimator: Estimator | None = None) -> Memory:
+    def empty(layout: Layout, penalty: float, apart: bool, estimator: Estimator | None = None) -> ModelState:
         """Nothing learnt, by ridge or another estimator; `apart` if exploring rounds are kept apart too."""
         explored = started(layout, penalty, estimator) if apart else None
-        return Memory(started(layout, penalty, estimator), explored)
+        return ModelState(started(layout, penalty, estimator), explored)
 
     @property
     def columns(self) -> Floats:
         """The fixed arms, (d, K)."""
         return self.all.columns
 
-    def row(self, on: On) -> Floats:
+    def row(self, on: DesignRow) -> Floats:
         """The features that a reward is learnt on, (d,), for whoever learns by itself."""
-        if isinstance(on, InBlock):
-            shared = self.all.layout.shared if isinstance(self.all, HybridRidge) else 0
+        if isinstance(on, ArmRow):
+            shared = self.all.layout.shared if isinstance(self.all, HybridModel) else 0
             return on.row(len(self.columns), shared)
         return self.columns[:, on].copy() if isinstance(on, int) else on.copy()
 
@@ -89,45 +89,45 @@ class Memory:
     ) -> Posterior:
         """What is known of the fixed arms."""
         explored = None if self.explored is None else self.explored.known()
-        return Posterior(self.all.known(), explored, note, allowed, spent, self.foresight)
+        return Posterior(self.all.known(), explored, note, allowed, spent, self.pending_design)
 
     def offer(
         self, offer: Offer, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the arms of one round."""
         explored = None if self.explored is None else self.explored.known().on(offer)
-        return Posterior(self.all.known().on(offer), explored, note, allowed, spent, self.foresight)
+        return Posterior(self.all.known().on(offer), explored, note, allowed, spent, self.pending_design)
 
     def foresee(self, pending: Iterable[Batch] = ()) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""
-        self.foresight = Foresight.of(self.all, self.explored)
+        self.pending_design = PendingDesign.of(self.all, self.explored)
         for grounds, explored, estimates in pending:
-            self.foresight.take_many(grounds, explored, estimates, 1)
+            self.pending_design.take_many(grounds, explored, estimates, 1)
 
-    def counted(self, on: On, reward: float, weight: float = 1.0) -> float:
+    def counted(self, on: DesignRow, reward: float, weight: float = 1.0) -> float:
         """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""
         if weight != 1.0 and not self.all.squares:
             raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
         self.all.refuse(reward)
         return self.all.counted(on, weight)
 
-    def learn(self, on: On, reward: float, explored: bool, weight: float = 1.0) -> None:
+    def learn(self, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in a reward of a fixed arm, by its index, or of any x, or refuses it and changes nothing."""
         self.take(on, reward, explored, self.counted(on, reward, weight))
 
-    def take(self, on: On, reward: float, explored: bool, weight: float) -> None:
+    def take(self, on: DesignRow, reward: float, explored: bool, weight: float) -> None:
         """Takes in a reward with the weight that `counted` gave: nothing of it can fail."""
         self.all.learn(on, reward, weight)
         if explored and self.explored is not None:
             self.explored.learn(on, reward, weight)
 
-    def take_many(self, grounds: Grounds, rewards: Floats, explored: Bools, weights: Floats) -> None:
+    def take_many(self, grounds: DesignRows, rewards: Floats, explored: Bools, weights: Floats) -> None:
         """The same for many rewards, one after the other."""
         self.all.learn_many(grounds, rewards, weights)
         if self.explored is not None:
             self.explored.learn_many(grounds.at(explored), rewards[explored], weights[explored])
 
-    def turns(self, on: On, explored: bool) -> Turns:
+    def turns(self, on: DesignRow, explored: bool) -> Turns:
         """The numbers that the next reward learnt on this will have."""
         apart = self.explored if explored else None
         return self.all.turn(on), None if apart is None else apart.turn(on)
@@ -144,17 +144,17 @@ class Memory:
         if explored and self.explored is not None:
             self.explored.entered()
 
-    def over(self, layout: Layout, places: Integers) -> Memory:
+    def over(self, layout: Layout, places: Integers) -> ModelState:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         explored = None if self.explored is None else self.explored.over(layout, places)
-        foresight = None if self.foresight is None else self.foresight.over(layout, places)
-        return Memory(self.all.over(layout, places), explored, foresight)
+        pending_design = None if self.pending_design is None else self.pending_design.over(layout, places)
+        return ModelState(self.all.over(layout, places), explored, pending_design)
 
-    def with_pulls(self, pulls: Integers) -> Memory:
+    def with_pulls(self, pulls: Integers) -> ModelState:
         """The same of a map with other arms, whose rewards were so many."""
-        return Memory(self.all, self.explored, self.foresight, pulls)
+        return ModelState(self.all, self.explored, self.pending_design, pulls)
 
-    def merge(self, other: Memory, places: Integers) -> None:
+    def merge(self, other: ModelState, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         self.all.add(other.all, places)
         if self.pulls is not None and other.pulls is not None:
@@ -195,6 +195,6 @@ class Memory:
             own = {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
             statistics.restore(own)
 
-    def _parts(self) -> list[tuple[str, Statistics]]:
+    def _parts(self) -> list[tuple[str, Model]]:
         explored = [] if self.explored is None else [("explored", self.explored)]
         return [("all", self.all), *explored]

@@ -22,7 +22,7 @@ NO_MORE = 1e-9  # what rounding may bring below 0
 LEFT_BY_A_SQUARE = LARGE**2 * 2.0**-50  # how far below 0 each square brought the sum in files from before
 
 
-class Scattered(NamedTuple):
+class NoiseEstimate(NamedTuple):
     """What is known of some x: `spread`, the standard error of x'theta, and `freedom` of the noise in it.
 
     `lean` is |penalty V^-1 x|: with a theta of length S the penalty draws an estimate by at most S times it.
@@ -41,7 +41,7 @@ class Scattered(NamedTuple):
 class Scattering(Protocol):
     """Statistics that tell of the noise that was seen; NotKept where some of them cannot."""
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What it says of the fixed arms, or of those on offer; rewards have a variance of `most` at most."""
 
 
@@ -49,7 +49,7 @@ class Scattering(Protocol):
 class ScatteringApart(Scattering, Protocol):
     """The same of arms with a regression each."""
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """What it says of arms, each in a context, with its shared features behind it, (n, c + s)."""
 
 
@@ -80,7 +80,7 @@ class Solved(NamedTuple):
 
 
 @final
-class Scatter:
+class NoiseSums:
     """sum w y^2; of how many rewards it is not known, and how many parameters these had spent.
 
     Where rewards came as sums, or one was taken out that hid all others, what is known begins anew: `squares`
@@ -92,15 +92,15 @@ class Scatter:
     def __init__(self, squares: float = 0.0, unknown: float = 0.0, spent: float = 0.0) -> None:
         self.squares, self.unknown, self.spent = squares, unknown, spent
 
-    def copy(self) -> Scatter:
+    def copy(self) -> NoiseSums:
         """The same."""
-        return Scatter(self.squares, self.unknown, self.spent)
+        return NoiseSums(self.squares, self.unknown, self.spent)
 
     def learn_many(self, rewards: Floats, weights: Floats) -> None:
         """As if they came one by one, to the last bit."""
         self.squares = float(np.cumsum(np.append(self.squares, weights * rewards * rewards))[-1])
 
-    def begin(self, truth: Floats, penalty: float, told: int) -> Scatter:
+    def begin(self, truth: Floats, penalty: float, told: int) -> NoiseSums:
         """Nothing is known of the rewards so far but their sums."""
         solved = Solved.of(truth, penalty)
         self.squares, self.unknown, self.spent = max(solved.fitted, 0.0), float(told), solved.spent
@@ -120,12 +120,12 @@ class Scatter:
         self.squares = max(self.squares + change, 0.0)  # rounding may leave less than nothing
         return True
 
-    def join(self, other: Scatter, truth: Floats, penalty: float, told: int) -> None:
+    def join(self, other: NoiseSums, truth: Floats, penalty: float, told: int) -> None:
         """Takes in another's, or begins anew where one of them does not know all squares."""
         if not self.joined(other):
             self.begin(truth, penalty, told)
 
-    def joined(self, other: Scatter) -> bool:
+    def joined(self, other: NoiseSums) -> bool:
         """Takes in another's, if both know all squares."""
         if self.unknown or other.unknown:
             return False
@@ -146,9 +146,9 @@ class Scatter:
         return self.squares, self.unknown, self.spent
 
 
-def scattered(
-    truth: Floats, penalty: float, scatter: Scatter, told: float, rows: Floats, most: float
-) -> Scattered:
+def noise_estimate(
+    truth: Floats, penalty: float, scatter: NoiseSums, told: float, rows: Floats, most: float
+) -> NoiseEstimate:
     """What is known of rows x, (n, d), after so many rewards.
 
     The variance of the noise is (sum y^2 - b'theta)/(n - spent), less penalty |theta|^2 in the numerator,
@@ -173,17 +173,17 @@ def noise_of(left: float, counted: float, freedom: float, most: float) -> float:
 
 def spread_out(
     estimates: Floats, square: Floats, noise: float, lean: Floats, freedom: float, length: float
-) -> Scattered:
+) -> NoiseEstimate:
     """What is known of some x, by the variance of each estimate for a noise of 1."""
     with np.errstate(invalid="ignore"):
         spread = np.sqrt(np.maximum(square, 0.0) * noise)
     alike = (np.full(len(estimates), each) for each in (freedom, length, 0.0))
-    return Scattered(estimates, spread, lean, *alike)
+    return NoiseEstimate(estimates, spread, lean, *alike)
 
 
-def by_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], Scattered]) -> Scattered:
+def by_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], NoiseEstimate]) -> NoiseEstimate:
     """What is known of arms in contexts, each by its own rewards."""
-    found = Scattered(*np.empty((len(Scattered._fields), arms.size)))
+    found = NoiseEstimate(*np.empty((len(NoiseEstimate._fields), arms.size)))
     for arm in np.unique(arms).tolist():
         own = arms == arm
         for whole, part in zip(found, tell(arm, rows[own]), strict=True):
@@ -196,17 +196,17 @@ def of_all_arms(arms: int, row: Floats) -> tuple[Integers, Floats]:
     return np.arange(arms), np.tile(row, (arms, 1))
 
 
-def scatter_kept(array: object, told: float) -> Scatter:
+def noise_sums_kept(array: object, told: float) -> NoiseSums:
     """That of a file, of so many rewards."""
     squares, unknown, spent = fitting("scatter", array, (3,)).tolist()
     least = -LEFT_BY_A_SQUARE * (told + 1.0)
     if not (squares >= least and 0.0 <= unknown <= told and spent >= -NO_MORE):
         raise DamagedFile("squares of rewards cannot be below 0, nor unknown of more rewards than were told")
-    return Scatter(max(squares, 0.0), unknown, spent)
+    return NoiseSums(max(squares, 0.0), unknown, spent)
 
 
-def scatter_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> Scatter:
+def noise_sums_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> NoiseSums:
     """That of a file; one from before has none, and begins anew."""
     if "scatter" in arrays:
-        return scatter_kept(arrays["scatter"], told)
-    return Scatter().begin(truth, penalty, told)
+        return noise_sums_kept(arrays["scatter"], told)
+    return NoiseSums().begin(truth, penalty, told)

@@ -13,8 +13,8 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.checks import one_of
-from infex.models.base import Knowledge, PendingSums, Statistics
-from infex.models.layout import Grounds, Layout, On
+from infex.models.base import Model, ModelPosterior, PendingSums
+from infex.models.layout import DesignRow, DesignRows, Layout
 
 NARROW, IGNORE = "narrow", "ignore"
 PendingWay = Literal["narrow", "ignore"]
@@ -28,7 +28,7 @@ def narrows(pending: object) -> bool:
     return one_of("pending", pending, (NARROW, IGNORE)) == NARROW
 
 
-class Pended(Protocol):
+class PendingDecision(Protocol):
     """A decision that waits for its reward: its round, whether it explored, and its arm's estimate then."""
 
     @property
@@ -41,14 +41,14 @@ class Pended(Protocol):
     def estimate(self) -> float: ...
 
 
-Expected = tuple[Pended, On]
+Expected = tuple[PendingDecision, DesignRow]
 """A decision, and what its reward will be learnt on."""
-Batch = tuple[Grounds, Bools, Floats]
+Batch = tuple[DesignRows, Bools, Floats]
 """Many of them: what they will be learnt on, which of them explored, and their estimates."""
 
 
 @final
-class Foresight:
+class PendingDesign:
     """All pending decisions of a bandit or a run: added when they are taken, removed when told or dropped.
 
     Both cost next to nothing: sums over all decisions, and over those that explored where these are kept
@@ -66,13 +66,13 @@ class Foresight:
         self._count = self._explored_count = self.version = 0
         self._new: dict[int, Expected] = {}  # by their round; not in the sums yet, as the next two
         self._gone: list[Expected] = []
-        self._batches: list[tuple[Grounds, Bools, Floats, int]] = []  # that came, or went (-1)
+        self._batches: list[tuple[DesignRows, Bools, Floats, int]] = []  # that came, or went (-1)
 
     @staticmethod
-    def of(everything: Statistics, explored: Statistics | None) -> Foresight:
+    def of(everything: Model, explored: Model | None) -> PendingDesign:
         """That of no decisions, for statistics of all rounds and of exploring ones."""
         own = None if explored is None else explored.pending()
-        return Foresight(everything.pending(), own, everything.squares)
+        return PendingDesign(everything.pending(), own, everything.squares)
 
     def __len__(self) -> int:
         """How many decisions are pending."""
@@ -85,7 +85,7 @@ class Foresight:
         if len(self._new) >= MOST_SINGLES:
             self._settle()
 
-    def remove(self, decision: Pended, on: On) -> None:
+    def remove(self, decision: PendingDecision, on: DesignRow) -> None:
         """One less."""
         self._change(-1, -int(decision.explored))
         if self._new.pop(decision.t, None) is None:
@@ -93,7 +93,7 @@ class Foresight:
             if len(self._gone) >= MOST_SINGLES:
                 self._settle()
 
-    def take_many(self, grounds: Grounds, explored: Bools, estimates: Floats, sign: int) -> None:
+    def take_many(self, grounds: DesignRows, explored: Bools, estimates: Floats, sign: int) -> None:
         """Many more, or less (-1), of which some explored."""
         self._change(sign * grounds.size, sign * int(explored.sum()))
         self._batches.append((grounds, explored, estimates, sign))
@@ -102,26 +102,26 @@ class Foresight:
         elif len(self._batches) >= MOST_BATCHES:
             self._settle()
 
-    def narrowed(self, known: Knowledge, own: bool) -> Knowledge:
+    def narrowed(self, known: ModelPosterior, own: bool) -> ModelPosterior:
         """What is known from all rounds, or from exploring ones (`own`), with what is pending in V."""
         self._settle()
         if own:
             return self._explored.narrowed(known) if self._explored and self._explored_count else known
         return self._all.narrowed(known) if self._count else known
 
-    def copy(self) -> Foresight:
+    def copy(self) -> PendingDesign:
         """The same, which stays as it is."""
         self._settle()
         return self._with(self._all.copy(), None if self._explored is None else self._explored.copy())
 
-    def over(self, layout: Layout, places: Integers) -> Foresight:
+    def over(self, layout: Layout, places: Integers) -> PendingDesign:
         """A copy, over other arms; what is removed from now on is learnt on one of these."""
         self._settle()
         explored = None if self._explored is None else self._explored.over(layout, places)
         return self._with(self._all.over(layout, places), explored)
 
-    def _with(self, everything: PendingSums, explored: PendingSums | None) -> Foresight:
-        other = Foresight(everything, explored, self._squares)
+    def _with(self, everything: PendingSums, explored: PendingSums | None) -> PendingDesign:
+        other = PendingDesign(everything, explored, self._squares)
         other._count, other._explored_count, other.version = self._count, self._explored_count, self.version
         return other
 
@@ -135,7 +135,7 @@ class Foresight:
         batches, self._batches = self._batches, []
         for singles, sign in (list(self._new.values()), 1), (self._gone, -1):
             if singles:
-                grounds = Grounds.of(on for _, on in singles)
+                grounds = DesignRows.of(on for _, on in singles)
                 figures = [(decision.explored, decision.estimate) for decision, _ in singles]
                 explored, estimates = (np.array(each) for each in zip(*figures, strict=True))
                 batches.append((grounds, explored.astype(bool), estimates.astype(np.float64), sign))
@@ -145,7 +145,7 @@ class Foresight:
                 last = min(first + AT_ONCE, grounds.size)
                 self._sum(grounds.span(first, last), explored[first:last], estimates[first:last], sign)
 
-    def _sum(self, grounds: Grounds, explored: Bools, estimates: Floats, sign: int) -> None:
+    def _sum(self, grounds: DesignRows, explored: Bools, estimates: Floats, sign: int) -> None:
         weights = np.ones(estimates.size) if self._squares else _information(estimates)
         if not self._squares:
             tells = weights > 0.0

@@ -10,9 +10,9 @@ from infex.arrays import Bools, Floats, Integers, shown
 from infex.checks import one_of, whole
 from infex.core.posterior import to_sphere
 from infex.errors import InvalidSetting, NotKept, StalePosterior, UnknownArm
-from infex.models.base import Knowledge
-from infex.models.layout import Offer, On, Radius
-from infex.models.pending import Foresight
+from infex.models.base import ModelPosterior
+from infex.models.layout import DesignRow, Offer, Radius
+from infex.models.pending import PendingDesign
 from infex.models.sums import BlockMoments, Moments
 
 
@@ -48,7 +48,7 @@ class Spent(NamedTuple):
 NOTHING = Spent()
 
 
-class Among(NamedTuple):
+class OfferSubset(NamedTuple):
     """Where the arms of posterior stand among all arms of the round; without `places` they are all.
 
     `whole` and `explored` are what is known of all of them, from every round and from exploring ones.
@@ -56,23 +56,23 @@ class Among(NamedTuple):
     """
 
     places: Integers | None = None
-    whole: Knowledge | None = None
-    explored: Knowledge | None = None
+    whole: ModelPosterior | None = None
+    explored: ModelPosterior | None = None
     may_explore: bool = True
 
-    def among(self, places: Integers, known: Knowledge, explored: Knowledge | None) -> Among:
+    def among(self, places: Integers, known: ModelPosterior, explored: ModelPosterior | None) -> OfferSubset:
         """The same for some of the arms, which are known so far."""
         if places.size == known.count:
             return self
         if self.places is None:
-            return Among(places, known, explored, self.may_explore)
+            return OfferSubset(places, known, explored, self.may_explore)
         return self._replace(places=self.places[places])
 
-    def of_explored(self) -> Among:
+    def of_explored(self) -> OfferSubset:
         """The same for what exploring rounds have taught."""
         return self if self.places is None else self._replace(whole=self.explored, explored=None)
 
-    def copy(self) -> Among:
+    def copy(self) -> OfferSubset:
         """The same of what is known now, which stays."""
         whole, explored = (None if each is None else each.copy() for each in (self.whole, self.explored))
         return self._replace(whole=whole, explored=explored)
@@ -89,16 +89,16 @@ class Among(NamedTuple):
         """The places of so many arms."""
         return shown(np.arange(count) if self.places is None else self.places)
 
-    def all_known(self, known: Knowledge) -> Knowledge:
+    def all_known(self, known: ModelPosterior) -> ModelPosterior:
         """What is known of all arms, where `known` are these."""
         return known if self.whole is None else self.whole
 
-    def learnt_on(self, known: Knowledge, arm: int, features: Floats | None) -> On:
+    def design_row(self, known: ModelPosterior, arm: int, features: Floats | None) -> DesignRow:
         """What the reward of an arm is learnt on: as if all had been shown."""
-        return self.all_known(known).learnt_on(self.place(arm), features)
+        return self.all_known(known).design_row(self.place(arm), features)
 
 
-ANYTHING = Among()
+ANYTHING = OfferSubset()
 
 
 SAMPLINGS = ("gaussian", "spherical")
@@ -137,12 +137,12 @@ class Posterior:
 
     def __init__(
         self,
-        known: Knowledge,
-        explored: Knowledge | None = None,
+        known: ModelPosterior,
+        explored: ModelPosterior | None = None,
         note: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
-        pending: Foresight | None = None,
+        pending: PendingDesign | None = None,
     ) -> None:
         self._known, self._explored = known, explored
         self._note, self._allowed, self._spent = note, allowed, spent
@@ -153,9 +153,9 @@ class Posterior:
         self._best: float | None = None  # the largest estimate of all arms, where these are but some of them
         self._own = False  # are these exploring rounds alone, so that only these are pending for it?
         self._narrows = False  # is what is pending in widths and samples?
-        self._wide: Knowledge | None = None  # what these are read from, once somebody has
+        self._wide: ModelPosterior | None = None  # what these are read from, once somebody has
 
-    def _changed(self, known: Knowledge, explored: Knowledge | None) -> Posterior:
+    def _changed(self, known: ModelPosterior, explored: ModelPosterior | None) -> Posterior:
         """The same, with other knowledge."""
         other: Posterior = object.__new__(Posterior)
         other._known, other._explored, other._wide = known, explored, None
@@ -354,15 +354,15 @@ class Posterior:
         return other
 
     def on(self, offer: Offer) -> Posterior:
-        """What is known of other arms: an `offer` is their columns, (d, K), or a context (`InContext`)."""
+        """What is known of other arms: an `offer` is their columns, (d, K), or a context (`ContextOffer`)."""
         explored = None if self._explored is None else self._explored.on(offer)
         other = self._changed(self._known.on(offer), explored)
-        other._allowed, other._best, other._request = None, None, Among(may_explore=self.may_explore)
+        other._allowed, other._best, other._request = None, None, OfferSubset(may_explore=self.may_explore)
         return other
 
-    def learnt_on(self, arm: int, features: Floats | None = None) -> On:
+    def design_row(self, arm: int, features: Floats | None = None) -> DesignRow:
         """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
-        return self._request.learnt_on(self._known, arm, features)
+        return self._request.design_row(self._known, arm, features)
 
     def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (d,).
@@ -394,7 +394,7 @@ class Posterior:
         other._note, other._spent, other._wide = note, spent, self._wide
         return other
 
-    def _held(self) -> Foresight:
+    def _held(self) -> PendingDesign:
         """What is pending, if it is what was pending when this was made."""
         assert self._pending is not None
         if self._pending.version != self._version:
@@ -404,7 +404,7 @@ class Posterior:
         return self._pending
 
     @property
-    def _reach(self) -> Knowledge:
+    def _reach(self) -> ModelPosterior:
         """What widths and samples are read from; its factor is found when it is asked for."""
         found = self._wide
         if found is None:

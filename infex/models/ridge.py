@@ -12,17 +12,17 @@ import numpy.typing as npt
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
+from infex.core import posterior as core_posterior
 from infex.core import ridge as core
 from infex.core.pending import Pending
-from infex.core.posterior import RidgePosterior
 from infex.errors import DamagedFile, InvalidChoice, NotKept
-from infex.models.base import Arrays, Knowledge
+from infex.models.base import Arrays, ModelPosterior
 from infex.models.layout import (
-    Grounds,
-    InContext,
+    ContextOffer,
+    DesignRow,
+    DesignRows,
     Layout,
     Offer,
-    On,
     Radius,
     radius_at,
     readable_rows,
@@ -31,8 +31,8 @@ from infex.models.layout import (
     refuse_places,
     refuse_separate,
 )
-from infex.models.noise import Scatter, Scattered, scatter_kept, scattered
-from infex.models.sums import Gained, Moments, Revision, fitting_sums
+from infex.models.noise import NoiseEstimate, NoiseSums, noise_estimate, noise_sums_kept
+from infex.models.sums import Moments, Revision, SufficientStatistics, fitting_sums
 
 
 def confidence_radius(
@@ -50,7 +50,7 @@ def one_radius(radius: Radius) -> float:
 
 
 @final
-class Known(RidgePosterior):
+class RidgePosterior(core_posterior.RidgePosterior):
     """What is known of K arms, (d, K), until the model learns again (then StalePosterior); a `copy` stays."""
 
     __slots__ = ()
@@ -76,13 +76,13 @@ class Known(RidgePosterior):
         """The parameter within so many widths for which an arm's mean is largest, (d,)."""
         return super().optimistic(arm, radius_at(radius, arm))
 
-    def on(self, offer: Offer) -> Known:
+    def on(self, offer: Offer) -> RidgePosterior:
         """What is known of other arms."""
-        if isinstance(offer, InContext):
+        if isinstance(offer, ContextOffer):
             raise NotKept("a context alone says nothing of arms that share one regression: give their rows")
         return self.over(offer)
 
-    def learnt_on(self, arm: int, features: Floats | None) -> On:
+    def design_row(self, arm: int, features: Floats | None) -> DesignRow:
         """The index of a fixed arm, the row of one that changes, or the features themselves."""
         if features is not None:
             return np.array(features, dtype=np.float64)
@@ -98,7 +98,7 @@ class Known(RidgePosterior):
 
 
 @final
-class DenseSums:
+class RidgePendingSums:
     """One sum of w x x' for all arms: see `core/pending.pxd`."""
 
     __slots__ = ("_columns", "_sums")
@@ -107,7 +107,7 @@ class DenseSums:
         self._columns = columns
         self._sums = Pending(columns.shape[0]) if sums is None else sums
 
-    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer."""
         fixed = (grounds.place >= 0) & (weights == 1.0)
         if fixed.any():  # the same arm again and again
@@ -117,21 +117,21 @@ class DenseSums:
             others = grounds.at(~fixed)
             self._sums.add_rows(others.features(self._columns), weights[~fixed], np.full(others.size, times))
 
-    def none(self) -> DenseSums:
+    def none(self) -> RidgePendingSums:
         """Sums over no decision."""
-        return DenseSums(self._columns)
+        return RidgePendingSums(self._columns)
 
-    def copy(self) -> DenseSums:
+    def copy(self) -> RidgePendingSums:
         """The same, which stays as it is."""
-        return DenseSums(self._columns, self._sums.copy())
+        return RidgePendingSums(self._columns, self._sums.copy())
 
-    def over(self, layout: Layout, places: Integers) -> DenseSums:
+    def over(self, layout: Layout, places: Integers) -> RidgePendingSums:
         """A copy, over other arms."""
-        return DenseSums(refuse_separate(layout), self._sums.copy())
+        return RidgePendingSums(refuse_separate(layout), self._sums.copy())
 
-    def narrowed(self, known: Knowledge) -> Knowledge:
+    def narrowed(self, known: ModelPosterior) -> ModelPosterior:
         """What is known, with these sums in V."""
-        assert isinstance(known, Known)
+        assert isinstance(known, RidgePosterior)
         return self._sums.narrowed(known)
 
 
@@ -144,7 +144,7 @@ def checked_penalty(penalty: float) -> float:
 
 
 @final
-class RidgeStatistics:
+class RidgeModel:
     """V = penalty I + sum x x' and b = sum y x, with all that policies read from them.
 
     The sums keep what rounding takes from them; all else is derived from them, kept up by exact algebra, and
@@ -159,8 +159,8 @@ class RidgeStatistics:
     def __init__(self, columns: Floats, penalty: float = 1.0) -> None:
         self._ridge = core.Ridge(columns, checked_penalty(penalty))
         self.columns = self._ridge.columns
-        self.scatter = Scatter()
-        self._known = Known(self._ridge), self._ridge.version
+        self.scatter = NoiseSums()
+        self._known = RidgePosterior(self._ridge), self._ridge.version
 
     @property
     def dim(self) -> int:
@@ -182,40 +182,40 @@ class RidgeStatistics:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self._ridge.counts
 
-    def known(self) -> Known:
+    def known(self) -> RidgePosterior:
         """What is known of the arms until the next reward is learnt."""
         known, version = self._known
         if version != self._ridge.version:
-            known = Known(self._ridge)
+            known = RidgePosterior(self._ridge)
             self._known = known, self._ridge.version
         return known
 
-    def pending(self) -> DenseSums:
+    def pending(self) -> RidgePendingSums:
         """Sums over no pending decision."""
-        return DenseSums(self.columns)
+        return RidgePendingSums(self.columns)
 
-    def __reduce__(self) -> tuple[Callable[..., RidgeStatistics], tuple[core.Ridge, Scatter]]:
-        return RidgeStatistics._on, (self._ridge, self.scatter)
+    def __reduce__(self) -> tuple[Callable[..., RidgeModel], tuple[core.Ridge, NoiseSums]]:
+        return RidgeModel._on, (self._ridge, self.scatter)
 
     @staticmethod
-    def _on(ridge: core.Ridge, scatter: Scatter) -> RidgeStatistics:
+    def _on(ridge: core.Ridge, scatter: NoiseSums) -> RidgeModel:
         """Statistics that go on with this ridge."""
-        made = RidgeStatistics(ridge.columns, ridge.penalty)
+        made = RidgeModel(ridge.columns, ridge.penalty)
         made._ridge, made.columns, made.scatter = ridge, ridge.columns, scatter
-        made._known = Known(ridge), ridge.version
+        made._known = RidgePosterior(ridge), ridge.version
         return made
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
-    def counted(self, on: On, weight: float) -> float:
+    def counted(self, on: DesignRow, weight: float) -> float:
         """The weight itself."""
         return weight
 
     def entered(self) -> None:
         """Nothing is searched for."""
 
-    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
         if isinstance(on, int):
             refuse_place(on, self.columns.shape[1])
@@ -224,19 +224,19 @@ class RidgeStatistics:
             self._ridge.absorb(refuse_block(on), reward, weight)
         self.scatter.squares += weight * reward * reward
 
-    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
         refuse_places(grounds, self.columns.shape)
         self._ridge.learn_many(grounds.place, grounds.row, readable_rows(grounds, self.dim), rewards, weights)
         self.scatter.learn_many(rewards, weights)
 
-    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
         refuse_places(grounds, self.columns.shape)
         self._ridge.gather(grounds.place, grounds.row, readable_rows(grounds, self.dim), rewards, weights)
         self.scatter.learn_many(rewards, weights)
 
-    def turn(self, on: On) -> int:
+    def turn(self, on: DesignRow) -> int:
         """How many rewards were told."""
         return self.told
 
@@ -248,23 +248,23 @@ class RidgeStatistics:
         self._ridge.revise(on, revision.before, revision.after, revision.weight)
         self.scatter.revise(revision, self._ridge.sums, self.penalty, self.told)
 
-    def add(self, other: RidgeStatistics, places: Integers) -> None:
+    def add(self, other: RidgeModel, places: Integers) -> None:
         """Takes in all that another has learnt."""
         self._ridge.add(other.snapshot(), moved(other.counts, places, self.columns.shape[1]), other.told)
         self.scatter.join(other.scatter, self._ridge.sums, self.penalty, self.told)
 
-    def growth(self) -> Gained:
+    def growth(self) -> SufficientStatistics:
         """All that was learnt, as sums."""
-        return Gained(self.snapshot(), self.counts.copy(), self.told)
+        return SufficientStatistics(self.snapshot(), self.counts.copy(), self.told)
 
-    def grow(self, growth: Gained) -> None:
+    def grow(self, growth: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
         self._ridge.add(growth.truth, growth.counts, growth.told)
         self.scatter.begin(self._ridge.sums, self.penalty, self.told)
 
-    def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
+    def over(self, layout: Layout, places: Integers) -> RidgeModel:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
-        other, known = RidgeStatistics(refuse_separate(layout), self.penalty), places >= 0
+        other, known = RidgeModel(refuse_separate(layout), self.penalty), places >= 0
         counts = np.zeros(other.counts.shape)
         counts[:, known] = self.counts[:, places[known]]
         other._ridge.restart(self.snapshot(), counts, self.told)
@@ -279,7 +279,7 @@ class RidgeStatistics:
         """Takes the place of all that is here, to go on bit for bit, or from sums where no more is given."""
         told = int(fitting("told", arrays["told"], (), whole=True))
         counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
-        scatter = scatter_kept(arrays["scatter"], told) if "scatter" in arrays else None
+        scatter = noise_sums_kept(arrays["scatter"], told) if "scatter" in arrays else None
         try:
             if "closed" in arrays:
                 self._ridge.restore(arrays)
@@ -288,12 +288,12 @@ class RidgeStatistics:
                 self._ridge.restart(truth, counts, told)
         except ValueError as wrong:
             raise DamagedFile(str(wrong)) from None
-        self.scatter = scatter or Scatter().begin(self.snapshot(), self.penalty, told)
+        self.scatter = scatter or NoiseSums().begin(self.snapshot(), self.penalty, told)
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of the fixed arms, or of those on offer."""
         columns = self.columns if offer is None or not isinstance(offer, np.ndarray) else offer
-        return scattered(self.snapshot(), self.penalty, self.scatter, self.told, columns.T, most)
+        return noise_estimate(self.snapshot(), self.penalty, self.scatter, self.told, columns.T, most)
 
     def snapshot(self) -> Floats:
         """The sums with the run under way in them, (2, d + 1, d), as an array of its own."""
@@ -326,6 +326,6 @@ class Ridge:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
         return self if self.penalty is None else replace(self, penalty=self.penalty / unit**2)
 
-    def start(self, columns: Floats, penalty: float) -> RidgeStatistics:
+    def start(self, columns: Floats, penalty: float) -> RidgeModel:
         """Statistics over these arms, with nothing learnt."""
-        return RidgeStatistics(columns, penalty if self.penalty is None else self.penalty)
+        return RidgeModel(columns, penalty if self.penalty is None else self.penalty)

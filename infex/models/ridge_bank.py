@@ -10,25 +10,26 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts
-from infex.core.bank import BankPosterior, RidgeBank
+from infex.core import bank as core_bank
+from infex.core.bank import RidgeBank
 from infex.core.pending import expect_in_bank
 from infex.errors import DamagedFile, InvalidChoice, NotKept, UnknownArm
-from infex.models.base import Arrays, Knowledge
+from infex.models.base import Arrays, ModelPosterior
 from infex.models.layout import (
     GONE,
-    Grounds,
-    InBlock,
-    InContext,
+    ArmRow,
+    ContextOffer,
+    DesignRow,
+    DesignRows,
     Layout,
     Offer,
-    On,
+    PerArm,
     Radius,
-    Separate,
     radius_at,
 )
-from infex.models.noise import Scatter, Scattered, by_arm, of_all_arms, scatter_kept, scattered
+from infex.models.noise import NoiseEstimate, NoiseSums, by_arm, noise_estimate, noise_sums_kept, of_all_arms
 from infex.models.ridge import checked_penalty
-from infex.models.sums import BlockMoments, Gained, Moments, Revision, diagonal_of
+from infex.models.sums import BlockMoments, Moments, Revision, SufficientStatistics, diagonal_of
 
 NO_ROWS = (
     "arms with a regression each are known in a context, not by rows of features: "
@@ -38,8 +39,8 @@ NOBODY: Integers = np.zeros(0, dtype=np.int64)
 
 
 @final
-class BlockRidge:
-    """A ridge regression for each arm, on contexts; each is what `RidgeStatistics` would be, to the last bit.
+class RidgeBankModel:
+    """A ridge regression for each arm, on contexts; each is what `RidgeModel` would be, to the last bit.
 
     `bank` holds all numbers. `scatters` are sums of squared rewards, one for each arm.
     """
@@ -48,12 +49,12 @@ class BlockRidge:
 
     squares = True
 
-    def __init__(self, layout: Separate, penalty: float = 1.0) -> None:
+    def __init__(self, layout: PerArm, penalty: float = 1.0) -> None:
         arms, dim, _ = layout
         self.layout = layout
         self.bank = RidgeBank(arms, dim, checked_penalty(penalty))
         self.columns: Floats = np.empty((arms * dim, 0))  # none are fixed
-        self.scatters = [Scatter() for _ in range(arms)]
+        self.scatters = [NoiseSums() for _ in range(arms)]
 
     @property
     def told(self) -> int:
@@ -70,37 +71,37 @@ class BlockRidge:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self.bank.counts
 
-    def known(self) -> BlockKnown:
+    def known(self) -> BankPosterior:
         """What is known as of now; of arms it tells in a context (`on`)."""
-        return BlockKnown(self.bank, self.bank.told)
+        return BankPosterior(self.bank, self.bank.told)
 
-    def pending(self) -> BlockSums:
+    def pending(self) -> BankPendingSums:
         """Sums over no pending decision."""
-        return BlockSums.of(self.layout)
+        return BankPendingSums.of(self.layout)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
-    def counted(self, on: On, weight: float) -> float:
+    def counted(self, on: DesignRow, weight: float) -> float:
         """The weight itself."""
         return weight
 
     def entered(self) -> None:
         """Nothing is searched for."""
 
-    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
         arm, context = in_block(on)
         if arm != GONE:
             self.bank.update(arm, context, reward, weight)
             self.scatters[arm].squares += weight * reward * reward
 
-    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
         self.bank.update_many(*arms_and_rows(grounds), rewards, weights)
         self._add_squares(grounds.place, rewards, weights)
 
-    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
         self.bank.gather(*arms_and_rows(grounds), rewards, weights)
         self._add_squares(grounds.place, rewards, weights)
@@ -110,7 +111,7 @@ class BlockRidge:
             own = arms == arm
             self.scatters[arm].learn_many(rewards[own], weights[own])
 
-    def turn(self, on: On) -> int:
+    def turn(self, on: DesignRow) -> int:
         """How many rewards were learnt."""
         return self.bank.told
 
@@ -122,7 +123,7 @@ class BlockRidge:
             told = int(self.counts[0, arm])
             self.scatters[arm].revise(revision, self.bank.sums[arm], self.penalty, told)
 
-    def add(self, other: BlockRidge, places: Integers) -> None:
+    def add(self, other: RidgeBankModel, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         self.bank.add(other.bank.sums, other.counts, places, other.told)
         for place, scatter in zip(places.tolist(), other.scatters, strict=True):
@@ -130,19 +131,19 @@ class BlockRidge:
                 told = int(self.counts[0, place])
                 self.scatters[place].join(scatter, self.bank.sums[place], self.penalty, told)
 
-    def growth(self) -> Gained:
+    def growth(self) -> SufficientStatistics:
         """All that was learnt, as sums."""
-        return Gained(np.array(self.bank.sums), np.array(self.counts), self.told)
+        return SufficientStatistics(np.array(self.bank.sums), np.array(self.counts), self.told)
 
-    def grow(self, growth: Gained) -> None:
+    def grow(self, growth: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
         self.bank.add(growth.truth, growth.counts, np.arange(self.layout.arms), growth.told)
         for arm in np.flatnonzero(growth.counts[0]).tolist():
             self._begin_scatter(arm)
 
-    def over(self, layout: Layout, places: Integers) -> BlockRidge:
+    def over(self, layout: Layout, places: Integers) -> RidgeBankModel:
         """What was learnt of the arms that stay, bit for bit: each at its old place, or new (-1)."""
-        other = BlockRidge(separate(layout), self.penalty)
+        other = RidgeBankModel(separate(layout), self.penalty)
         other.bank = self.bank.over(places)
         for new, place in enumerate(places.tolist()):
             if place != GONE:
@@ -165,7 +166,7 @@ class BlockRidge:
             raise DamagedFile(f"squares must be of {bank.arms} arms, got the shape {np.shape(figures)}")
         scatters = None
         if figures is not None:
-            scatters = [scatter_kept(*each) for each in zip(figures, bank.counts[0].tolist(), strict=True)]
+            scatters = [noise_sums_kept(*each) for each in zip(figures, bank.counts[0].tolist(), strict=True)]
         self.bank = bank
         if scatters is not None:
             self.scatters = scatters
@@ -178,26 +179,26 @@ class BlockRidge:
         if self.counts[0, arm]:
             self.scatters[arm].begin(self.bank.sums[arm], self.penalty, int(self.counts[0, arm]))
         else:
-            self.scatters[arm] = Scatter()
+            self.scatters[arm] = NoiseSums()
 
-    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of every arm in a context."""
-        assert isinstance(offer, InContext), offer
+        assert isinstance(offer, ContextOffer), offer
         return self.scattered_in(*of_all_arms(self.layout.arms, offer.context), most)
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """The same of arms, each in a context."""
 
-        def tell(arm: int, own: Floats) -> Scattered:
+        def tell(arm: int, own: Floats) -> NoiseEstimate:
             sums, told = self.bank.sums[arm], self.counts[0, arm]
-            return scattered(sums, self.penalty, self.scatters[arm], told, own, most)
+            return noise_estimate(sums, self.penalty, self.scatters[arm], told, own, most)
 
         return by_arm(arms, rows, tell)
 
 
 @final
-class BlockKnown(BankPosterior):
-    """What is known of some arms in a context, (c,), until the model learns again; it answers as `Known`.
+class BankPosterior(core_bank.BankPosterior):
+    """The posterior of some arms in a context, (c,), until the model learns again.
 
     A row has the context in the arm's own block, and 0 elsewhere. Each arm has a radius of its own: `radii`
     gives all of them, and the other methods take them.
@@ -243,17 +244,17 @@ class BlockKnown(BankPosterior):
         """The parameter within so many widths for which an arm's mean is largest, (K c,)."""
         return super().optimistic(arm, radius_at(radius, arm)).reshape(-1)
 
-    def on(self, offer: Offer) -> BlockKnown:
+    def on(self, offer: Offer) -> BankPosterior:
         """What is known of all arms in another context."""
-        if not isinstance(offer, InContext):
+        if not isinstance(offer, ContextOffer):
             raise NotKept(NO_ROWS)
         return self.over(offer.context)
 
-    def learnt_on(self, arm: int, features: Floats | None) -> InBlock:
+    def design_row(self, arm: int, features: Floats | None) -> ArmRow:
         """The arm's own regression, in this context."""
         if features is not None:
             raise InvalidChoice(f"a reward cannot be learnt on the features of a Choice: {NO_ROWS}")
-        return InBlock(arm if self.places is None else self.places.item(arm), self.context)
+        return ArmRow(arm if self.places is None else self.places.item(arm), self.context)
 
     @property
     def moments(self) -> BlockMoments:
@@ -265,7 +266,7 @@ class BlockKnown(BankPosterior):
 
 
 @final
-class BlockSums:
+class BankPendingSums:
     """A sum of w x x' over pending decisions for each arm, in whole numbers, (K, 2, c, c)."""
 
     __slots__ = ("_sums",)
@@ -274,31 +275,31 @@ class BlockSums:
         self._sums = sums
 
     @staticmethod
-    def of(layout: Separate) -> BlockSums:
+    def of(layout: PerArm) -> BankPendingSums:
         """Those of no decisions."""
-        return BlockSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
+        return BankPendingSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
 
-    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer."""
         expect_in_bank(self._sums, *arms_and_rows(grounds), weights, times)
 
-    def none(self) -> BlockSums:
+    def none(self) -> BankPendingSums:
         """Sums over no decision."""
-        return BlockSums(np.zeros_like(self._sums))
+        return BankPendingSums(np.zeros_like(self._sums))
 
-    def copy(self) -> BlockSums:
+    def copy(self) -> BankPendingSums:
         """The same, which stays as it is."""
-        return BlockSums(self._sums.copy())
+        return BankPendingSums(self._sums.copy())
 
-    def over(self, layout: Layout, places: Integers) -> BlockSums:
+    def over(self, layout: Layout, places: Integers) -> BankPendingSums:
         """A copy, over other arms: each at its old place, or new (-1)."""
-        other, known = BlockSums.of(separate(layout)), places >= 0
+        other, known = BankPendingSums.of(separate(layout)), places >= 0
         other._sums[known] = self._sums[places[known]]
         return other
 
-    def narrowed(self, known: Knowledge) -> Knowledge:
+    def narrowed(self, known: ModelPosterior) -> ModelPosterior:
         """What is known, with these sums in V."""
-        assert isinstance(known, BlockKnown)
+        assert isinstance(known, BankPosterior)
         return known.narrowed(self._sums)
 
 
@@ -320,7 +321,7 @@ def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
     return fresh
 
 
-def arms_and_rows(grounds: Grounds) -> tuple[Integers, Integers, Floats]:
+def arms_and_rows(grounds: DesignRows) -> tuple[Integers, Integers, Floats]:
     """Arms, and the contexts that their rewards are learnt in, as compiled code reads them."""
     place, row, rows, apart = grounds
     if grounds.size and not apart:
@@ -328,14 +329,14 @@ def arms_and_rows(grounds: Grounds) -> tuple[Integers, Integers, Floats]:
     return np.ascontiguousarray(place), np.ascontiguousarray(row), np.ascontiguousarray(rows)
 
 
-def in_block(on: On) -> InBlock:
+def in_block(on: DesignRow) -> ArmRow:
     """What a reward is learnt on, if it is an arm's own regression."""
-    if not isinstance(on, InBlock):
+    if not isinstance(on, ArmRow):
         raise UnknownArm(f"a reward must be learnt on an arm in a context, not on {type(on).__name__}")
     return on
 
 
-def separate(layout: Layout) -> Separate:
+def separate(layout: Layout) -> PerArm:
     """A layout, if it is of a regression for each arm."""
-    assert isinstance(layout, Separate), layout
+    assert isinstance(layout, PerArm), layout
     return layout

@@ -12,7 +12,7 @@ from infex.core.choosing import smallest_eigenvalue
 from infex.core.estimators import lasso, least_squares
 from infex.core.ridge import add_rewards
 from infex.errors import DamagedFile
-from infex.models.layout import On
+from infex.models.layout import DesignRow
 
 ROUNDING = 1e-6  # of the penalty, and of what rewards add up to
 ROUNDED_OFF = 1e-12  # of the trace, how far rounding may bring an eigenvalue below 0
@@ -114,7 +114,7 @@ def fitting_sums(name: str, array: object, dim: int, told: int, penalty: float) 
     return truth
 
 
-class Gained(NamedTuple):
+class SufficientStatistics(NamedTuple):
     """Sums of x x' and y x, each with its carry, (2, d + 1, d), or those of each arm, (K, 2, c + 1, c).
 
     `counts` are pulls and summed rewards of the arms, (2, K), and `told` is how many rewards are in them.
@@ -127,24 +127,24 @@ class Gained(NamedTuple):
     told: int
     common: Floats | None = None
 
-    def plus(self, other: Gained) -> Gained:
+    def plus(self, other: SufficientStatistics) -> SufficientStatistics:
         """Both together."""
         truth = added(self.truth, other.truth)
         common = None
         if self.common is not None and other.common is not None:
             common = added(self.common, other.common)
-        return Gained(truth, self.counts + other.counts, self.told + other.told, common)
+        return SufficientStatistics(truth, self.counts + other.counts, self.told + other.told, common)
 
-    def minus(self, other: Gained) -> Gained:
+    def minus(self, other: SufficientStatistics) -> SufficientStatistics:
         """What came since."""
         common = None if other.common is None else -other.common
-        return self.plus(Gained(-other.truth, -other.counts, -other.told, common))
+        return self.plus(SufficientStatistics(-other.truth, -other.counts, -other.told, common))
 
-    def of_no_arms(self) -> Gained:
+    def of_no_arms(self) -> SufficientStatistics:
         """The same where one regression is for all arms of a map, which does not tell them apart."""
         return self._replace(counts=np.zeros((2, 0)))
 
-    def brought(self, places: Integers, count: int) -> Gained:
+    def brought(self, places: Integers, count: int) -> SufficientStatistics:
         """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
         known = places >= 0
         counts = np.zeros((2, count))
@@ -154,7 +154,7 @@ class Gained(NamedTuple):
         truth = np.zeros((count, *self.truth.shape[1:]))
         truth[places[known]] = self.truth[known]
         lost = 0 if self.common is not None else int(self.counts[0].sum() - counts[0].sum())
-        return Gained(truth, counts, self.told - lost, self.common)
+        return SufficientStatistics(truth, counts, self.told - lost, self.common)
 
 
 def added(one: Floats, two: Floats) -> Floats:
@@ -169,10 +169,10 @@ def added(one: Floats, two: Floats) -> Floats:
 class Revision(NamedTuple):
     """A reward `before`, learnt on `on` with the weight that `counted` gave, is `after`; None is never told.
 
-    `turn` is what `Statistics.turn` said before it was learnt: its number where rewards count by their order.
+    `turn` is what `Model.turn` said before it was learnt: its number where rewards count by their order.
     """
 
-    on: On
+    on: DesignRow
     before: float
     after: float | None
     weight: float = 1.0

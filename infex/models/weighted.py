@@ -12,9 +12,9 @@ from infex.arrays import Floats
 from infex.checks import HEAVIEST_WEIGHT, real
 from infex.core import estimators as core
 from infex.errors import InvalidSetting
-from infex.models.base import FitForm
+from infex.models.base import FitSpec
 from infex.models.fit import Solution, SummedFit
-from infex.models.layout import On
+from infex.models.layout import DesignRow
 
 Weight = Callable[[Floats], float]
 
@@ -45,9 +45,9 @@ class Weighted:
         if not callable(self.weight):
             raise InvalidSetting(f"weight must be a function of an arm's features, got {self.weight!r}")
 
-    def compiled(self) -> FitForm:
+    def compiled(self) -> FitSpec:
         """The same in compiled loops, with the weight of every arm."""
-        return FitForm(self._make, weigh=self._weigh)
+        return FitSpec(self._make, weigh=self._weigh)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.WeightedFit(dim, penalty)
@@ -72,7 +72,7 @@ class WeightedFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._weight_of = estimator.weight_of
 
-    def counted(self, on: On, weight: float) -> float:
+    def counted(self, on: DesignRow, weight: float) -> float:
         own = self._weight_of(self.row(on))
         return real("weight(x), with the weight that was told,", weight * own, above=0, most=HEAVIEST_WEIGHT)
 

@@ -16,9 +16,9 @@ from infex.environments import ChangingInstance, ContextualInstance, LinearInsta
 from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, UnevenFeatures
 from infex.logs.log_sums import Residuals, residuals_of, sums_over
-from infex.models.layout import Grounds
-from infex.models.ridge import RidgeStatistics
-from infex.models.ridge_bank import BlockRidge
+from infex.models.layout import DesignRows
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
 from infex.planning.misfits import rounded_up, warn_of_misfit
 from infex.streams import stream
 
@@ -52,7 +52,7 @@ class Belief:
     mean: Floats | None = None
     root: Floats | None = None
     labels: list[str] | None = None
-    learnt: RidgeStatistics | BlockRidge | None = None
+    learnt: RidgeModel | RidgeBankModel | None = None
     offers: OfferSets | None = None
     penalty: float = 1.0
     noise_by: str = ""
@@ -246,8 +246,8 @@ def posterior_penalty(noise: float, bound: float, dim: int) -> float:
     return max(noise**2 * dim / bound**2, LEAST_POSTERIOR_PENALTY)
 
 
-def _ridge_of(arms: Floats, which: Integers, rewards: Floats, penalty: float) -> RidgeStatistics:
+def _ridge_of(arms: Floats, which: Integers, rewards: Floats, penalty: float) -> RidgeModel:
     """What rewards of arms teach."""
-    ridge = RidgeStatistics(np.ascontiguousarray(arms.T), penalty)
-    ridge.gather(Grounds.on_arms(which.astype(np.int64)), rewards, np.ones(rewards.size))
+    ridge = RidgeModel(np.ascontiguousarray(arms.T), penalty)
+    ridge.gather(DesignRows.on_arms(which.astype(np.int64)), rewards, np.ones(rewards.size))
     return ridge

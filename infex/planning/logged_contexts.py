@@ -16,9 +16,9 @@ from infex.features.base import unit_of
 from infex.logs import Log
 from infex.logs.log_sums import LogSums, Residuals, penalty_of, played_rows, residuals_of, sums_over
 from infex.logs.looks import JoinedWithContexts, Looks, looks_of
-from infex.models.layout import Grounds, Separate
-from infex.models.ridge import RidgeStatistics
-from infex.models.ridge_bank import BlockRidge
+from infex.models.layout import DesignRows, PerArm
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
 from infex.planning.beliefs import (
     LEAST_POSTERIOR_PENALTY,
     Belief,
@@ -109,8 +109,8 @@ def _of_blocks(log: Log, contexts: Floats, told: float | None, bound: float) -> 
     left = sum(each.square - float(law.mean @ each.moment) for each, law in zip(sums, laws, strict=True))
     warn_of_misfit(sums, left, noise, bound, unit_of(log.features))
     inside = penalty_of(log)
-    learnt = BlockRidge(Separate(log.count, width), inside)
-    learnt.gather(Grounds.in_blocks(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size))
+    learnt = RidgeBankModel(PerArm(log.count, width), inside)
+    learnt.gather(DesignRows.in_blocks(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size))
     return Belief(
         log.count * width,
         log.count,
@@ -143,8 +143,8 @@ def _of_rows(log: Log, looks: Looks, told: float | None, bound: float) -> Belief
     left = sums.square - float(law.mean @ sums.moment)
     warn_of_misfit([sums], left, noise, bound, longest * unit_of(log.features))
     inside, rows = penalty_of(log), log.rewarded
-    learnt = RidgeStatistics(np.zeros((looks.dim, 0)), inside)
-    learnt.gather(Grounds.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))
+    learnt = RidgeModel(np.zeros((looks.dim, 0)), inside)
+    learnt.gather(DesignRows.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))
     return Belief(
         looks.dim,
         log.count,

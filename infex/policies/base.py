@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.errors import InfexWarning, InvalidArms, InvalidChoice, InvalidSetting
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
@@ -431,7 +431,7 @@ def checked(name: str, policy: object) -> Policy:
         called = _own(policy, "__name__") if callable(policy) else None
         hint = "" if called is None else f", say {called}()"
         raise InvalidSetting(
-            f"{name} must be a policy, an object with a method choose; got {told(policy)}{hint}"
+            f"{name} must be a policy, an object with a method choose; got {safe_repr(policy)}{hint}"
         )
     return cast(Policy, policy)
 
@@ -536,7 +536,7 @@ def refuse_some(policy: Policy, traits: Traits, changes: str, advice: str) -> No
     """Refuses to show some arms alone to a learner that knows arms by their indices."""
     if traits.pupils and not traits.reads_places:
         raise InvalidArms(
-            f"{told(policy)} knows arms by their indices, which {changes} change; let it read {advice}"
+            f"{safe_repr(policy)} knows arms by their indices, which {changes} change; let it read {advice}"
         )
 
 

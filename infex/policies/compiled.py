@@ -13,7 +13,7 @@ READ_PULLS = (Kind.UCB1, Kind.GAUSSIAN_TS, Kind.PLAIN_HYBRID_TS)
 """Bases that look at pulls and rewards of fixed arms."""
 
 
-class BaseForm(NamedTuple):
+class BaseSpec(NamedTuple):
     """What decides in exploring rounds: see `infex.core.choosing.Base`.
 
     `rate` is that of epsilon-greedy (below 0 it is t^(-1/3)), of sampling, or the growth between switches;
@@ -31,7 +31,7 @@ class BaseForm(NamedTuple):
     random_ties: bool = False
 
 
-class WrapForm(NamedTuple):
+class WrapperSpec(NamedTuple):
     """What stands around a base, with its numbers."""
 
     kind: Wrap = Wrap.NOTHING
@@ -40,7 +40,7 @@ class WrapForm(NamedTuple):
     random_ties: bool = False
 
 
-class ControlForm(NamedTuple):
+class ControlSpec(NamedTuple):
     """A control: its limit, over how many rounds, its confidence radius, and when it pauses."""
 
     kind: ControlKind
@@ -59,28 +59,28 @@ class ControlForm(NamedTuple):
         return Control(*self[:-1])
 
 
-class ControlsForm(NamedTuple):
+class ControlsSpec(NamedTuple):
     """Controls around a schedule, how far apart missed rounds are made up for, and how far all look back."""
 
-    rows: tuple[ControlForm, ...] = ()
+    rows: tuple[ControlSpec, ...] = ()
     spacing: int = 1
     span: int = 0
 
 
-class Form(NamedTuple):
+class CompiledSpec(NamedTuple):
     """A policy in the terms of the compiled loops; without a schedule the base decides always.
 
     `own`: does the base see exploring rounds alone, and count them alone? `apart`: does it see these alone,
     though it counts all? `is_base`: may it stand as a base of `Infex`?
     """
 
-    base: BaseForm
+    base: BaseSpec
     schedule: Schedule | None = None
     own: bool = False
     random_ties: bool = False
     is_base: bool = True
-    wrap: WrapForm = WrapForm()
-    controls: ControlsForm | None = None
+    wrap: WrapperSpec = WrapperSpec()
+    controls: ControlsSpec | None = None
     apart: bool = False
 
     @property
@@ -116,15 +116,15 @@ class Form(NamedTuple):
         )
 
 
-def wrapped(base: Policy, wrap: WrapForm) -> Form | None:
+def wrapped(base: Policy, wrap: WrapperSpec) -> CompiledSpec | None:
     """The form of a policy with something around it, if the loops know both."""
-    form = form_of(base)
-    if not isinstance(form, Form) or not form.is_base or form.wrap.kind != Wrap.NOTHING:
+    form = compiled_spec(base)
+    if not isinstance(form, CompiledSpec) or not form.is_base or form.wrap.kind != Wrap.NOTHING:
         return None
     return form._replace(wrap=wrap, schedule=None, random_ties=False)
 
 
-class ForcedForm(NamedTuple):
+class ForcedSpec(NamedTuple):
     """Forced sampling or a LASSO bandit, which has a loop of its own (`infex.core.forced`).
 
     `forces`: are there forced rounds? Their estimate, by LASSO of strength `first`, keeps arms within
@@ -141,7 +141,7 @@ class ForcedForm(NamedTuple):
     random_ties: bool = False
 
 
-def form_of(policy: Policy) -> Form | ForcedForm | None:
+def compiled_spec(policy: Policy) -> CompiledSpec | ForcedSpec | None:
     """How compiled loops play a policy, if they can: what its `compiled` says.
 
     A subclass may decide otherwise than the class whose `compiled` it inherits, so it must have its own.
@@ -149,5 +149,5 @@ def form_of(policy: Policy) -> Form | ForcedForm | None:
     tells = hook(policy, "compiled")
     if tells is None or "compiled" not in vars(type(policy)):
         return None
-    form: Form | ForcedForm | None = tells()
+    form: CompiledSpec | ForcedSpec | None = tells()
     return form

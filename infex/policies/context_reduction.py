@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of
-from infex.checks import told, whole
+from infex.checks import safe_repr, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import Played, PlayedChanging, Policy, Traits, checked, informed, traits_of
@@ -63,7 +63,7 @@ class ContextReduction:
             object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
 
     def __repr__(self) -> str:
-        return f"ContextReduction({told(self.base)}, directions={self.directions}, seed={self.seed})"
+        return f"ContextReduction({safe_repr(self.base)}, directions={self.directions}, seed={self.seed})"
 
     def informed(self, instance: Played, horizon: int) -> ContextReduction:
         """The policy once a simulation has shown it arm sets that it will not meet."""
@@ -88,7 +88,7 @@ class ContextReduction:
                 f"samples have {self.actions.shape[0]} features, the arms on offer {posterior.dim}"
             )
         if not posterior.shows_all:  # whose best is not the arm that the mean of an action was taken over
-            raise InvalidArms(f"{told(self)} needs all arms of a round: none may be masked or left out")
+            raise InvalidArms(f"{safe_repr(self)} needs all arms of a round: none may be masked or left out")
         choice = self.base.choose(t, posterior.on(self.actions), rng)
         action = arm_of(choice, self.directions)
         arm = best(posterior.arms @ self.towards[action])
@@ -98,11 +98,11 @@ class ContextReduction:
 def _checked_base(base: Policy) -> Traits:
     traits = traits_of(checked("base", base))
     if traits.uses_explored:
-        raise InvalidSetting(f"the base must not keep exploring rounds apart: {told(base)}")
+        raise InvalidSetting(f"the base must not keep exploring rounds apart: {safe_repr(base)}")
     if traits.gates:  # whose losses would be those of actions, not of the arms that are played
         raise InvalidSetting(
-            f"the base must not say itself when it explores: {told(base)}; put ContextReduction inside, as "
-            "in Infex(ContextReduction(LinUCB()), every(20))"
+            f"the base must not say itself when it explores: {safe_repr(base)}; put ContextReduction inside, "
+            "as in Infex(ContextReduction(LinUCB()), every(20))"
         )
     return traits
 

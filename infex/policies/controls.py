@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final, overload
 
-from infex.checks import one_of, real, told, whole
+from infex.checks import one_of, real, safe_repr, whole
 from infex.core.general import ControlKind
 from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
 from infex.models.posterior import Posterior
 from infex.policies.base import none_allowed
 from infex.policies.choice import Reason, Turn
-from infex.policies.compiled import ControlForm, ControlsForm
+from infex.policies.compiled import ControlSpec, ControlsSpec
 from infex.schedules.base import Family, Schedule, chance, checked, has, is_drawn
 from infex.schedules.combined import Budget, Union
 from infex.schedules.periodic import Listed, never
@@ -111,7 +111,7 @@ class Control:
         """The state after a round that explored, with its estimated loss."""
         return state
 
-    def compiled(self) -> ControlForm | None:
+    def compiled(self) -> ControlSpec | None:
         """How a compiled loop looks after it; None if only Python can."""
         return None
 
@@ -134,8 +134,8 @@ class Limit(Control):
     def ends(self, posterior: Posterior, state: State) -> bool:
         return posterior.spent.done >= self.budget.limit
 
-    def compiled(self) -> ControlForm:
-        return ControlForm(ControlKind.LIMITS, limit=self.budget.limit)
+    def compiled(self) -> ControlSpec:
+        return ControlSpec(ControlKind.LIMITS, limit=self.budget.limit)
 
 
 class Opening(NamedTuple):
@@ -271,14 +271,14 @@ class Gate:
         due = min(self._planned_from(first), self._made_up_from(posterior))
         return None if math.isinf(due) else int(due)
 
-    def compiled(self) -> ControlsForm | None:
+    def compiled(self) -> ControlsSpec | None:
         """How a compiled loop looks after the controls; None if one of them needs Python."""
         rows = [
             layer.compiled() if "compiled" in vars(type(layer)) else None  # a subclass may judge otherwise
             for layer in self.layers
         ]
         found = tuple(row for row in rows if row is not None)
-        return ControlsForm(found, self.spacing, self.span) if len(found) == len(rows) else None
+        return ControlsSpec(found, self.spacing, self.span) if len(found) == len(rows) else None
 
     def _planned_from(self, first: int) -> float:
         """The first round of the plan from `first` on; inf if there is none, or it cannot be told."""
@@ -355,12 +355,12 @@ class Guarded(Control):
     def skipped(self, posterior: Posterior, state: State) -> State:
         return GuardedState(stopped=self.window is None)
 
-    def compiled(self) -> ControlForm:
-        return ControlForm(ControlKind.GUARDS, limit=self.cost_limit, over=self.window or 0)
+    def compiled(self) -> ControlSpec:
+        return ControlSpec(ControlKind.GUARDS, limit=self.cost_limit, over=self.window or 0)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"
-        return f"guarded({told(self.schedule)}, {self.cost_limit!r}{window})"
+        return f"guarded({safe_repr(self.schedule)}, {self.cost_limit!r}{window})"
 
 
 def guarded(schedule: Schedule | Control, cost_limit: float, window: int | None = None) -> Guarded:
@@ -410,12 +410,12 @@ class Limited(Control):
     def ends(self, posterior: Posterior, state: State) -> bool:
         return self.limit == 0 or (self.window is None and posterior.spent.done >= self.limit)
 
-    def compiled(self) -> ControlForm:
-        return ControlForm(ControlKind.LIMITS, limit=self.limit, over=self.window or 0)
+    def compiled(self) -> ControlSpec:
+        return ControlSpec(ControlKind.LIMITS, limit=self.limit, over=self.window or 0)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"
-        return f"budget({told(self.schedule)}, {self.limit}{window})"
+        return f"budget({safe_repr(self.schedule)}, {self.limit}{window})"
 
 
 @overload
@@ -462,7 +462,7 @@ class Paused(Control):
         Control.__post_init__(self)
         if not self.by_rounds and not callable(self.when):
             raise InvalidSetting(
-                f"when must be a function of the round, or a schedule, got {told(self.when)}"
+                f"when must be a function of the round, or a schedule, got {safe_repr(self.when)}"
             )
         one_of("missed", self.missed, ("drop", "make up"))
         object.__setattr__(self, "at_most", _share(self.at_most))
@@ -489,16 +489,16 @@ class Paused(Control):
         pauses = self.when.explores(t) if isinstance(self.when, Schedule) else self.when(t)
         return Reason.PAUSED if pauses else None
 
-    def compiled(self) -> ControlForm | None:
+    def compiled(self) -> ControlSpec | None:
         if not isinstance(self.when, Schedule):
             return None
-        return ControlForm(ControlKind.PAUSES, makes_up=self.missed == "make up", pauses=self.when)
+        return ControlSpec(ControlKind.PAUSES, makes_up=self.missed == "make up", pauses=self.when)
 
     def __repr__(self) -> str:
         spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"
         if self.catches_up:
-            return f"catching_up({told(self.schedule)}{spread})"
-        return f"paused({told(self.schedule)}, {told(self.when)}, missed={self.missed!r}{spread})"
+            return f"catching_up({safe_repr(self.schedule)}{spread})"
+        return f"paused({safe_repr(self.schedule)}, {safe_repr(self.when)}, missed={self.missed!r}{spread})"
 
 
 def _share(at_most: object) -> float:

@@ -13,7 +13,7 @@ from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import Played, PlayedFixed
 from infex.policies.choice import TIES, Choice, Reason, Ties, best, explored, picked, share
-from infex.policies.compiled import ForcedForm
+from infex.policies.compiled import ForcedSpec
 
 Rule = Literal["log", "blocks"]
 RULES = ("log", "blocks")
@@ -130,9 +130,9 @@ class OLSBandit(Forced):
         scale = 8.0 * instance.theta.size**2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
 
-    def compiled(self) -> ForcedForm:
+    def compiled(self) -> ForcedSpec:
         """Forced sampling, in a loop of its own."""
-        return ForcedForm(True, self.keep)
+        return ForcedSpec(True, self.keep)
 
     def scale_for(self, dim: int) -> float:
         """The scale, if none is named by the dimension."""
@@ -180,9 +180,9 @@ class LassoBandit(Forced):
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
             object.__setattr__(self, name, real(name, value, least=0))
 
-    def compiled(self) -> ForcedForm:
+    def compiled(self) -> ForcedSpec:
         """Forced sampling by LASSO, in a loop of its own."""
-        return ForcedForm(True, self.keep, self.first, self.later)
+        return ForcedSpec(True, self.keep, self.first, self.later)
 
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""
@@ -217,9 +217,9 @@ class AgnosticLassoBandit:
         object.__setattr__(self, "strength", real("strength", self.strength, least=0))
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> ForcedForm:
+    def compiled(self) -> ForcedSpec:
         """LASSO in every round, in a loop of its own."""
-        return ForcedForm(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
+        return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import one_of, real, told_settings, whole
+from infex.checks import one_of, real, repr_settings, whole
 from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -22,7 +22,7 @@ from infex.policies.base import (
     traits_of,
 )
 from infex.policies.choice import TIES, Choice, Ties, explored, picked, share
-from infex.policies.compiled import BaseForm, Form, WrapForm, wrapped
+from infex.policies.compiled import BaseSpec, CompiledSpec, WrapperSpec, wrapped
 from infex.policies.ucb import LinUCB
 from infex.schedules import always, never
 from infex.schedules.combined import Budget
@@ -44,11 +44,11 @@ class Greedy:
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """Greedy in every round."""
         tied = self.ties == "random"
-        base = BaseForm(Kind.GREEDY, Reads.READS_SCORES, random_ties=tied)
-        return Form(base, schedule=never(), random_ties=tied)
+        base = BaseSpec(Kind.GREEDY, Reads.READS_SCORES, random_ties=tied)
+        return CompiledSpec(base, schedule=never(), random_ties=tied)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm."""
@@ -81,9 +81,9 @@ class Uniform:
     0.5
     """
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """Uniform in every round."""
-        return Form(BaseForm(Kind.UNIFORM, Reads.READS_NOTHING))
+        return CompiledSpec(BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """Any arm."""
@@ -130,13 +130,13 @@ class EpsilonGreedy:
         except InvalidSetting as error:
             raise InvalidSetting(f"in round {t}: {error}") from None
 
-    def compiled(self) -> Form | None:
+    def compiled(self) -> CompiledSpec | None:
         """With a rate that needs no Python."""
         if callable(self.rate):
             return None
         rate = -1.0 if self.rate is None else self.rate
         tied = self.ties == "random"
-        return Form(BaseForm(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=tied))
+        return CompiledSpec(BaseSpec(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=tied))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability eps, else the greedy one."""
@@ -208,16 +208,16 @@ class ExploreThenCommit:
         balanced = float((self.horizon / 2.0) ** (2.0 / 3.0) * dim ** (1.0 / 3.0))
         return min(self.horizon, math.ceil(balanced))
 
-    def compiled(self) -> Form | None:
+    def compiled(self) -> CompiledSpec | None:
         """Exploring at first and greedy for good, if the length is known."""
         if self.rounds is None:
             return None
-        base = BaseForm(Kind.UNIFORM if self.order == "uniform" else Kind.ROUND_ROBIN, Reads.READS_NOTHING)
+        base = BaseSpec(Kind.UNIFORM if self.order == "uniform" else Kind.ROUND_ROBIN, Reads.READS_NOTHING)
         if self.then == "commit":
-            wrap = WrapForm(Wrap.COMMITS, second=self.rounds, random_ties=self.ties == "random")
-            return Form(base, is_base=False, wrap=wrap, apart=True)
+            wrap = WrapperSpec(Wrap.COMMITS, second=self.rounds, random_ties=self.ties == "random")
+            return CompiledSpec(base, is_base=False, wrap=wrap, apart=True)
         first = Budget(always(), self.rounds)
-        return Form(base, schedule=first, random_ties=self.ties == "random", is_base=False)
+        return CompiledSpec(base, schedule=first, random_ties=self.ties == "random", is_base=False)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """An arm of the first phase, or the greedy one."""
@@ -281,11 +281,11 @@ class GreedyFirst:
         if self.wait is not None:
             object.__setattr__(self, "wait", whole("wait", self.wait, least=0))
 
-    def compiled(self) -> Form | None:
+    def compiled(self) -> CompiledSpec | None:
         """Greedy until it switches, if compiled loops can play the base."""
         level = -1.0 if self.level is None else self.level
         return wrapped(
-            self.base, WrapForm(Wrap.GREEDY_FIRST, level, -1.0 if self.wait is None else self.wait)
+            self.base, WrapperSpec(Wrap.GREEDY_FIRST, level, -1.0 if self.wait is None else self.wait)
         )
 
     def accepts(self, note: object, dim: int) -> bool:
@@ -298,7 +298,7 @@ class GreedyFirst:
         return note._replace(base=revived(self.base, note.base)) if isinstance(note, FirstNote) else note
 
     def __repr__(self) -> str:
-        return told_settings(self)
+        return repr_settings(self)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm, or the base's."""

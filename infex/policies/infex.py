@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import callers_level, one_of, quick, told, told_settings
+from infex.checks import callers_level, one_of, quick, repr_settings, safe_repr
 from infex.errors import InvalidChoice, InvalidSetting, SparseExploration
 from infex.models.posterior import Posterior
 from infex.policies.base import (
@@ -26,7 +26,7 @@ from infex.policies.base import (
     traits_of,
 )
 from infex.policies.choice import TIES, Choice, Reason, Ties, Turn, arm_of, checked_choice, mixed
-from infex.policies.compiled import Form, form_of
+from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.policies.controls import Control, Gate, Opening, State
 from infex.policies.greedy import GREEDIES, EpsilonGreedy
 from infex.schedules.base import Schedule, has
@@ -168,7 +168,9 @@ def _modelled(
     seen = posterior.exploited()
     choice = checked_choice(model.choose(t, seen, rng), len(seen), seen.dim)
     if choice.note is not None or choice.features is not None:
-        raise InvalidChoice(f"the model of greedy rounds, {told(model)}, may keep no note and no features")
+        raise InvalidChoice(
+            f"the model of greedy rounds, {safe_repr(model)}, may keep no note and no features"
+        )
     known = choice.propensity is not None
     return choice.arm, choice.propensity if known else _told(model, t, posterior, choice.arm)
 
@@ -191,14 +193,14 @@ def refuse_model(given: Policy | None, ties: Ties, base: Traits, own: bool) -> N
     model = traits_of(checked("greedy", given))
     if ties != "lowest":
         raise InvalidSetting(
-            f"ties are the model's own where there is one, got ties={ties!r} and {told(given)}"
+            f"ties are the model's own where there is one, got ties={ties!r} and {safe_repr(given)}"
         )
     if model.gates:
-        raise InvalidSetting(f"a model for greedy rounds has no schedule of its own, got {told(given)}")
+        raise InvalidSetting(f"a model for greedy rounds has no schedule of its own, got {safe_repr(given)}")
     if own and _learners(base) & _learners(model):
         raise InvalidSetting(
             "with own data the base hears of its own rounds alone and the model of all: "
-            f"{told(given)} cannot be the learner of both"
+            f"{safe_repr(given)} cannot be the learner of both"
         )
 
 
@@ -230,7 +232,7 @@ class Infex:
     _begin: InfexNote = field(init=False, repr=False, compare=False)
 
     heeds_allowed = True
-    __repr__ = told_settings
+    __repr__ = repr_settings
 
     def __post_init__(self) -> None:
         gate, traits = _checked(self)
@@ -267,10 +269,10 @@ class Infex:
         """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
         return self._likelihood.of(t, posterior, posterior.note or self._begin, arm)
 
-    def compiled(self) -> Form | None:
+    def compiled(self) -> CompiledSpec | None:
         """The base in the rounds of the schedule, if neither it nor a control needs Python."""
-        form = form_of(self.base)
-        if not isinstance(form, Form) or not form.is_base or self.greedy is not None:
+        form = compiled_spec(self.base)
+        if not isinstance(form, CompiledSpec) or not form.is_base or self.greedy is not None:
             return None
         form = form._replace(own=self.data == "own", random_ties=self.ties == "random", is_base=False)
         return _scheduled(form, self.schedule, self.gate)
@@ -324,7 +326,7 @@ def loss_of(posterior: Posterior, arm: int) -> float:
     return max(posterior.best - posterior.estimate(arm), 0.0)
 
 
-def _scheduled(form: Form, schedule: Schedule | Control, gate: Gate) -> Form | None:
+def _scheduled(form: CompiledSpec, schedule: Schedule | Control, gate: Gate) -> CompiledSpec | None:
     """The form with a schedule and its controls, if none of them needs Python."""
     if not isinstance(schedule, Control):
         return form._replace(schedule=schedule)
@@ -348,11 +350,11 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
     refuse_model(infex.greedy, infex.ties, traits, infex.data == "own")
     _refuse_inner(infex, traits)
     if isinstance(schedule, type) or not has(schedule, "explores"):
-        raise InvalidSetting(f"schedule must be an object with a method explores, got {told(schedule)}")
+        raise InvalidSetting(f"schedule must be an object with a method explores, got {safe_repr(schedule)}")
     if has(schedule, "grows") and schedule.grows is False:
         warnings.warn(
-            f"{told(schedule)} explores too rarely to keep the regret low for ever: its count does not grow "
-            "faster than log t. For a short horizon that may be just what you want; then filter out "
+            f"{safe_repr(schedule)} explores too rarely to keep the regret low for ever: its count does not "
+            "grow faster than log t. For a short horizon that may be just what you want; then filter out "
             "infex.SparseExploration.",
             SparseExploration,
             stacklevel=callers_level(),
@@ -365,11 +367,13 @@ def _refuse_data(infex: Infex, traits: Traits) -> None:
     if one_of("data", infex.data, ("shared", "own")) == "shared":
         return
     if traits.uses_explored:
-        raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {told(infex.base)}")
+        raise InvalidSetting(
+            f"own data cannot be kept for a base that keeps its own: {safe_repr(infex.base)}"
+        )
     if traits.span > 0:
         raise InvalidSetting(
             "with own data a base counts its own rounds, and its windows would look back at others: "
-            f"{told(infex.base)}"
+            f"{safe_repr(infex.base)}"
         )
 
 
@@ -377,12 +381,13 @@ def _refuse_inner(infex: Infex, traits: Traits) -> None:
     """Refuses controls inside the base that only the outermost schedule can keep."""
     if any(layer.missed == "make up" for gate in traits.gates for layer in gate.layers):
         raise InvalidSetting(
-            f"only the outermost schedule can make up for rounds, not that of {told(infex.base)}"
+            f"only the outermost schedule can make up for rounds, not that of {safe_repr(infex.base)}"
         )
     if any(gate.refusing for gate in traits.gates):
         raise InvalidSetting(
             "only the outermost schedule can refuse arms for their cost, as all that its base plays is "
-            f"charged to it: put the limit around {told(infex.schedule)}, not into {told(infex.base)}"
+            f"charged to it: put the limit around {safe_repr(infex.schedule)}, not into "
+            f"{safe_repr(infex.base)}"
         )
 
 

@@ -5,13 +5,13 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.checks import real, told, told_settings
+from infex.checks import real, repr_settings, safe_repr
 from infex.core.choosing import Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import Policy, Traits, checked, choose_allowed, law_allowed, traits_of, with_law
 from infex.policies.choice import Choice, arm_of
-from infex.policies.compiled import Form, WrapForm, wrapped
+from infex.policies.compiled import CompiledSpec, WrapperSpec, wrapped
 from infex.policies.thompson import checked_draws
 
 
@@ -41,7 +41,7 @@ class Softened:
         traits = traits_of(checked("base", self.base))
         if traits.gates or traits.uses_explored:
             raise InvalidSetting(
-                f"a base that says itself when it explores cannot be softened: {told(self.base)}; "
+                f"a base that says itself when it explores cannot be softened: {safe_repr(self.base)}; "
                 "put Softened inside, as in Infex(Softened(LinUCB()), every(20))"
             )
         object.__setattr__(self, "share", real("share", self.share, above=0, most=1))
@@ -50,16 +50,16 @@ class Softened:
         object.__setattr__(self, "_played", played)
         object.__setattr__(self, "_traits", traits_of(played))
 
-    def compiled(self) -> Form | None:
+    def compiled(self) -> CompiledSpec | None:
         """A uniform arm in a share of rounds, if compiled loops can play the base."""
-        return wrapped(self._played, WrapForm(Wrap.SOFTENED, self.share))
+        return wrapped(self._played, WrapperSpec(Wrap.SOFTENED, self.share))
 
     def accepts(self, note: Any, dim: int) -> bool:
         """What the base accepts."""
         return self._traits.accepts is None or self._traits.accepts(note, dim)
 
     def __repr__(self) -> str:
-        return told_settings(self)
+        return repr_settings(self)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability `share`, else the base's."""

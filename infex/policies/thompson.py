@@ -11,7 +11,7 @@ from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.posterior import SAMPLINGS, Posterior
 from infex.policies.choice import TIES, Choice, Ties, explored, lowest, picked, tied
-from infex.policies.compiled import BaseForm, Form
+from infex.policies.compiled import BaseSpec, CompiledSpec
 from infex.policies.greedy import GREEDIES
 from infex.policies.ucb import Confidence
 from infex.streams import stream
@@ -39,10 +39,12 @@ class GaussianTS:
         object.__setattr__(self, "noise", real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """A sample in every round."""
         tied = self.ties == "random"
-        return Form(BaseForm(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
+        return CompiledSpec(
+            BaseSpec(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=tied)
+        )
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
@@ -96,10 +98,10 @@ class LinTS(Confidence):
         if self.law is not None:
             object.__setattr__(self, "law", checked_draws("law", self.law))
 
-    def compiled(self) -> Form | None:
+    def compiled(self) -> CompiledSpec | None:
         """Sampling in every round, unless its law is asked for."""
         kind = Kind.LINTS_SPHERICAL if self.sampling == "spherical" else Kind.LINTS
-        return None if self.law is not None else Form(self.base_of(kind, Reads.READS_NOTHING))
+        return None if self.law is not None else CompiledSpec(self.base_of(kind, Reads.READS_NOTHING))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
@@ -162,11 +164,11 @@ class HybridTS(Confidence):
         object.__setattr__(self, "p", real("p", self.p, least=0, most=1))
         one_of("form", self.form, ("linear", "plain"))
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """Its form, with this share of rounds."""
         if self.form == "plain":
-            return Form(self.base_of(Kind.PLAIN_HYBRID_TS, Reads.READS_NOTHING)._replace(rate=self.p))
-        return Form(self.base_of(Kind.HYBRID_TS, Reads.READS_SCORES)._replace(rate=self.p))
+            return CompiledSpec(self.base_of(Kind.PLAIN_HYBRID_TS, Reads.READS_NOTHING)._replace(rate=self.p))
+        return CompiledSpec(self.base_of(Kind.HYBRID_TS, Reads.READS_SCORES)._replace(rate=self.p))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample with probability p, else the greedy one."""

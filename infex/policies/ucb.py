@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, told
+from infex.checks import one_of, real, safe_repr
 from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
 from infex.policies.base import UNSAID_DELTA, Policy
 from infex.policies.choice import TIES, Choice, Ties, explored, picked, share
-from infex.policies.compiled import BaseForm, Form
+from infex.policies.compiled import BaseSpec, CompiledSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,10 @@ class Confidence:
         """The chance of failure that is played: `delta`, or 0.01 where none is said and no horizon known."""
         return UNSAID_DELTA if self.delta is None else self.delta
 
-    def base_of(self, kind: Kind, reads: Reads) -> BaseForm:
+    def base_of(self, kind: Kind, reads: Reads) -> BaseSpec:
         """The same settings in a compiled loop."""
         numbers = self.noise, self.bound, self.failure, self.scale
-        return BaseForm(kind, reads, *numbers, random_ties=self.ties == "random")
+        return BaseSpec(kind, reads, *numbers, random_ties=self.ties == "random")
 
     def radius(self, posterior: Posterior) -> Radius:
         """beta, of intervals: one, or one for each arm where each has a regression of its own."""
@@ -80,8 +80,8 @@ DEFAULT = Confidence()
 def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
     """Warns that exploring rounds will hardly explore."""
     warnings.warn(
-        f"a reward of {reward:g} is far beyond the noise and bound of {told(policy)}: its exploring rounds "
-        "will hardly explore. Set both in the unit of the rewards, or bring rewards to about -1 to 1.",
+        f"a reward of {reward:g} is far beyond the noise and bound of {safe_repr(policy)}: its exploring "
+        "rounds will hardly explore. Set both in the unit of the rewards, or bring rewards to about -1 to 1.",
         LargeReward,
         stacklevel=stacklevel + 1,
     )
@@ -104,9 +104,9 @@ class LinUCB(Confidence):
     True
     """
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """Optimistic in every round."""
-        return Form(self.base_of(Kind.LINUCB, Reads.READS_WIDTHS))
+        return CompiledSpec(self.base_of(Kind.LINUCB, Reads.READS_WIDTHS))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
@@ -145,10 +145,10 @@ class FixedBonusUCB:
         """The bonus."""
         return self.bonus
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """LinUCB with a constant radius."""
         tied = self.ties == "random"
-        return Form(BaseForm(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
+        return CompiledSpec(BaseSpec(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
@@ -204,9 +204,11 @@ class RarelySwitchingUCB(Confidence):
         Confidence.__post_init__(self)
         object.__setattr__(self, "growth", real("growth", self.growth, above=0))
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """Optimistic at every switch, and the best arm of that in between."""
-        return Form(self.base_of(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS)._replace(rate=self.growth))
+        return CompiledSpec(
+            self.base_of(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS)._replace(rate=self.growth)
+        )
 
     def accepts(self, note: object, dim: int) -> bool:
         """One of its own, with a parameter of the right length."""
@@ -265,10 +267,10 @@ class UCB1:
         object.__setattr__(self, "noise", real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> Form:
+    def compiled(self) -> CompiledSpec:
         """The largest index in every round."""
         tied = self.ties == "random"
-        return Form(BaseForm(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
+        return CompiledSpec(BaseSpec(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""

@@ -10,11 +10,11 @@ from typing import NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import changed_settings, told
+from infex.checks import changed_settings, safe_repr
 from infex.core.general import ControlKind
 from infex.models.posterior import Posterior
 from infex.policies.choice import Reason
-from infex.policies.compiled import ControlForm
+from infex.policies.compiled import ControlSpec
 from infex.policies.controls import Control, State
 from infex.policies.ucb import Confidence
 from infex.schedules.base import Schedule
@@ -65,12 +65,12 @@ class UntilCertain(Control):
     def _confidence(self) -> Confidence:
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
 
-    def compiled(self) -> ControlForm:
+    def compiled(self) -> ControlSpec:
         radius = self.noise, self.bound, self._confidence().failure, self.scale
-        return ControlForm(ControlKind.CERTAINTY, False, 0.0, 0, *radius)
+        return ControlSpec(ControlKind.CERTAINTY, False, 0.0, 0, *radius)
 
     def __repr__(self) -> str:
-        return f"until_certain({', '.join([told(self.schedule), *changed_settings(self)])})"
+        return f"until_certain({', '.join([safe_repr(self.schedule), *changed_settings(self)])})"
 
 
 def until_certain(

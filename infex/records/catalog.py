@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from infex import schedules
-from infex.checks import plain, told
+from infex.checks import plain, safe_repr
 from infex.errors import InfexError, InvalidExpression
 from infex.records import registry
 from infex.records.registry import Row, Settings, row_of
@@ -56,7 +56,7 @@ def shown(thing: object) -> str:
     """A thing in a line: its expression, or what can be told of it if it is not in the catalogue."""
     with contextlib.suppress(InvalidExpression):
         return expression(thing)
-    return told(thing)
+    return safe_repr(thing)
 
 
 def _written(row: Row, settings: Settings, unsaid: Unsaid) -> str:

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from infex.arrays import Floats, fitting
 from infex.checks import whole
 from infex.errors import InvalidRecord
-from infex.models.layout import InBlock, On
+from infex.models.layout import ArmRow, DesignRow
 from infex.policies.base import InfexNote
 from infex.policies.choice import Reason, refuse_note
 from infex.policies.controls import GuardedState
@@ -74,18 +74,18 @@ def _is_of(value: object, hint: Any) -> bool:
     return isinstance(value, int | float if hint is float else hint)
 
 
-def on_record(on: On) -> Any:
+def on_record(on: DesignRow) -> Any:
     """What a reward is learnt on, as plain data."""
-    if isinstance(on, InBlock):
+    if isinstance(on, ArmRow):
         return {"arm": on.arm, "context": on.context.tolist()}
     return on if isinstance(on, int) else on.tolist()
 
 
-def on_of(kept: object) -> On:
+def on_of(kept: object) -> DesignRow:
     """What a record says a reward is learnt on."""
     if isinstance(kept, dict):
         arm = whole("the arm that is learnt on", kept["arm"], least=0, error=InvalidRecord)
-        return InBlock(arm, fitting("on", kept["context"], (-1,)))
+        return ArmRow(arm, fitting("on", kept["context"], (-1,)))
     if isinstance(kept, list):
         features: Floats = fitting("on", kept, (-1,))
         return features

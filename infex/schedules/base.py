@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol, cast, runtime_checkable
 
-from infex.checks import real, told, whole
+from infex.checks import real, safe_repr, whole
 from infex.errors import InvalidRound, InvalidSetting
 
 
@@ -93,7 +93,9 @@ def checked(schedule: object) -> Schedule:
             "the whole"
         )
     if missing:
-        raise InvalidSetting(f"a schedule needs {', '.join(missing)}, which {told(schedule)} does not have")
+        raise InvalidSetting(
+            f"a schedule needs {', '.join(missing)}, which {safe_repr(schedule)} does not have"
+        )
     return cast(Schedule, schedule)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import final
 
-from infex.checks import told, whole
+from infex.checks import safe_repr, whole
 from infex.errors import OutOfReach
 from infex.schedules.base import (
     Family,
@@ -60,7 +60,7 @@ class Extras:
             first, last = schedule.count(start) + 1, schedule.count(stop)
             if last > ROUNDS_LISTED:
                 raise OutOfReach(
-                    f"{told(schedule)} explores {last:,} times up to round {stop:,}: too many to join"
+                    f"{safe_repr(schedule)} explores {last:,} times up to round {stop:,}: too many to join"
                 )
             for n in range(first, last + 1):
                 t = int(schedule.when(n))
@@ -134,7 +134,7 @@ class Union(Family):
         return total
 
     def __repr__(self) -> str:
-        return " | ".join(told(member) for member in self.members)
+        return " | ".join(safe_repr(member) for member in self.members)
 
 
 def union(*schedules: Schedule) -> Schedule:
@@ -195,4 +195,4 @@ class Budget(Family):
         return chance(self.schedule, t) if self.schedule.count(a_round(t) - 1) < self.limit else 0.0
 
     def __repr__(self) -> str:
-        return f"budget({told(self.schedule)}, {self.limit})"
+        return f"budget({safe_repr(self.schedule)}, {self.limit})"

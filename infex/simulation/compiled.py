@@ -29,13 +29,20 @@ from infex.environments import ContextualInstance, Instance, LinearInstance, Str
 from infex.environments.lateness import checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.errors import NoRecord
-from infex.models.base import Estimator, FitForm, fit_of
-from infex.models.model import Memory
-from infex.models.ridge import Known, RidgeStatistics, checked_penalty
-from infex.models.ridge_bank import BlockRidge
+from infex.models.base import Estimator, FitSpec, fit_spec
+from infex.models.model import ModelState
+from infex.models.ridge import RidgeModel, RidgePosterior, checked_penalty
+from infex.models.ridge_bank import RidgeBankModel
 from infex.policies import Infex
 from infex.policies.base import Policy, traits_of
-from infex.policies.compiled import READ_PULLS, BaseForm, ControlsForm, ForcedForm, Form, form_of
+from infex.policies.compiled import (
+    READ_PULLS,
+    BaseSpec,
+    CompiledSpec,
+    ControlsSpec,
+    ForcedSpec,
+    compiled_spec,
+)
 from infex.records import to_record
 from infex.schedules import Every, Schedule
 from infex.schedules.periodic import named_rounds
@@ -43,7 +50,7 @@ from infex.simulation.run import Run, RunTerms, log_spaced
 from infex.streams import stream
 
 CHUNK = 1 << 16  # rounds of one call, after which Ctrl-C is heard: some hundredths of a second
-PYTHON = BaseForm(Kind.GREEDY, Reads.READS_WIDTHS)  # stands for a base that is asked between calls
+PYTHON = BaseSpec(Kind.GREEDY, Reads.READS_WIDTHS)  # stands for a base that is asked between calls
 
 
 class Plan(NamedTuple):
@@ -52,8 +59,8 @@ class Plan(NamedTuple):
     With `in_python` the base is no form: the policy itself decides in exploring rounds.
     """
 
-    form: Form
-    fit: FitForm | None = None
+    form: CompiledSpec
+    fit: FitSpec | None = None
     in_python: bool = False
 
     @property
@@ -83,12 +90,12 @@ class Plan(NamedTuple):
 
 def plan_of(policy: Policy, estimator: Estimator | None = None) -> Plan | None:
     """How compiled loops play a policy; None if they cannot."""
-    form = form_of(policy)
-    if not isinstance(form, Form):
+    form = compiled_spec(policy)
+    if not isinstance(form, CompiledSpec):
         return _plan_in_python(policy) if form is None and estimator is None else None
     if estimator is None:
         return Plan(form)
-    fit = fit_of(estimator)
+    fit = fit_spec(estimator)
     return None if fit is None or form.wrap.kind == Wrap.GREEDY_FIRST else Plan(form, fit)
 
 
@@ -100,7 +107,7 @@ def _plan_in_python(policy: Policy) -> Plan | None:
         return None
     apart = traits_of(policy).uses_explored
     ties = policy.ties == "random"
-    return Plan(Form(PYTHON, policy.gate.plan, random_ties=ties, apart=apart), in_python=True)
+    return Plan(CompiledSpec(PYTHON, policy.gate.plan, random_ties=ties, apart=apart), in_python=True)
 
 
 def exploring_rounds(schedule: Schedule | None, first: int, last: int) -> Integers:
@@ -131,15 +138,15 @@ def play_compiled(
     terms: RunTerms,
     plan: Plan,
     narrows: bool = True,
-    learnt: RidgeStatistics | BlockRidge | None = None,
+    learnt: RidgeModel | RidgeBankModel | None = None,
 ) -> Run:
     """One run; it begins with what was `learnt` before, but for a base that keeps own data."""
     begun = time.perf_counter()
     if isinstance(instance, ContextualInstance):
-        assert learnt is None or isinstance(learnt, BlockRidge)
+        assert learnt is None or isinstance(learnt, RidgeBankModel)
         run: Outcome = _play_contexts(instance, seed, terms, plan, learnt)
     else:
-        assert learnt is None or isinstance(learnt, RidgeStatistics)
+        assert learnt is None or isinstance(learnt, RidgeModel)
         sums = None if learnt is None else learnt.snapshot()
         if is_steady(instance) and plan.is_plain:
             run = _play_fixed(instance, seed, terms, plan, sums)
@@ -195,7 +202,7 @@ def _play_fixed(instance: Any, seed: int, terms: RunTerms, plan: Plan, sums: Flo
 
 
 def _play_contexts(
-    instance: ContextualInstance, seed: int, terms: RunTerms, plan: Plan, learnt: BlockRidge | None
+    instance: ContextualInstance, seed: int, terms: RunTerms, plan: Plan, learnt: RidgeBankModel | None
 ) -> ContextsRun:
     form, size = plan.form, (instance.count, instance.context_dim, checked_penalty(terms.penalty))
     source = RewardSource(instance.law, seed, instance.key)
@@ -225,7 +232,7 @@ def _play_general(
     instance: Instance, seed: int, terms: RunTerms, plan: Plan, narrows: bool, sums: Floats | None
 ) -> GeneralRun:
     form, late, standing = plan.form, checked_late(instance.late), instance.standing
-    fit, controls = plan.fit, form.controls or ControlsForm()
+    fit, controls = plan.fit, form.controls or ControlsSpec()
     penalty = checked_penalty(terms.penalty if fit is None or fit.penalty is None else fit.penalty)
     columns = np.zeros((instance.dim, instance.count)) if standing is None else standing.T
     always, apart = form.schedule is None, form.own or form.apart
@@ -275,7 +282,7 @@ def _play_general(
 
 
 def _fits(
-    fit: FitForm | None, instance: Instance, penalty: float, horizon: int, apart: bool
+    fit: FitSpec | None, instance: Instance, penalty: float, horizon: int, apart: bool
 ) -> list[Fit | None]:
     """The estimators of all rounds, and of exploring ones."""
     if fit is None:
@@ -306,7 +313,7 @@ class BaseInPython:
         self, policy: Policy, ridge: Ridge, explored: Ridge | None, changing: bool, rng: np.random.Generator
     ) -> None:
         kept = None if explored is None else RunStatistics(explored, changing)
-        self._agent = Agent(policy, Memory(cast(Any, RunStatistics(ridge, changing)), cast(Any, kept)))
+        self._agent = Agent(policy, ModelState(cast(Any, RunStatistics(ridge, changing)), cast(Any, kept)))
         self._rng = rng
 
     def play(self, run: GeneralRun, stretch: Stretch, exploring: Integers, table: Floats | None) -> None:
@@ -343,9 +350,9 @@ class RunStatistics:
         self.columns = np.zeros((len(ridge.columns), 0)) if changing else ridge.columns
         self.penalty = ridge.penalty
 
-    def known(self) -> Known:
+    def known(self) -> RidgePosterior:
         """What is known of the fixed arms; a copy, as the run goes on."""
-        return Known(self._ridge).copy()
+        return RidgePosterior(self._ridge).copy()
 
     def entered(self) -> None:
         """Nothing is searched for."""
@@ -354,7 +361,7 @@ class RunStatistics:
 NO_ROUNDS = np.zeros(0, dtype=np.int64)
 
 
-def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, form: ForcedForm) -> Run:
+def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, form: ForcedSpec) -> Run:
     """One run."""
     policy: Any = terms.policy
     noise = instance.law.noise

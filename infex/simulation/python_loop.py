@@ -15,10 +15,10 @@ from infex.environments.lateness import NEVER, checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.environments.truths import gaps_below
 from infex.models.base import Estimator
-from infex.models.layout import InContext, On, Separate
-from infex.models.model import Memory
-from infex.models.ridge import RidgeStatistics
-from infex.models.ridge_bank import BlockRidge
+from infex.models.layout import ContextOffer, DesignRow, PerArm
+from infex.models.model import ModelState
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import traits_of
 from infex.simulation.compiled import is_steady, stretches
 from infex.simulation.run import Run, RunTerms, log_spaced
@@ -31,7 +31,7 @@ def play_in_python(
     terms: RunTerms,
     estimator: Estimator | None = None,
     narrows: bool = True,
-    learnt: RidgeStatistics | BlockRidge | None = None,
+    learnt: RidgeModel | RidgeBankModel | None = None,
 ) -> Run:
     """One run; it begins with what was `learnt` by ridge before, but for a base that keeps own data."""
     policy, label, horizon, penalty, record = terms
@@ -39,10 +39,10 @@ def play_in_python(
     delays = None if late is None else late.delays(seed, instance.key, horizon)
     apart = traits_of(policy).uses_explored
     if isinstance(instance, ContextualInstance):
-        memory = Memory.empty(Separate(instance.count, instance.context_dim), penalty, apart, estimator)
+        memory = ModelState.empty(PerArm(instance.count, instance.context_dim), penalty, apart, estimator)
     else:
         standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
-        memory = Memory.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
+        memory = ModelState.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
     if learnt is not None:
         memory.all.grow(learnt.growth())
     if narrows and delays is not None:
@@ -122,7 +122,7 @@ class Arrival(NamedTuple):
     """A reward on its way, as a agent learns it."""
 
     arm: int
-    on: On
+    on: DesignRow
     reward: float
     explored: bool
 
@@ -172,22 +172,22 @@ class PythonLoop:
 
     def _decide(self, t: int, columns: Floats | None) -> tuple[Step, float]:
         """What the policy does, and the estimate of its arm; posterior that is held costs copies."""
-        offer = InContext(columns) if columns is not None and columns.ndim == 1 else columns
+        offer = ContextOffer(columns) if columns is not None and columns.ndim == 1 else columns
         posterior = self._agent.posterior(offer)
         step = self._agent.decide(t, posterior, self._rng)
-        return step, 0.0 if self._agent.memory.foresight is None else posterior.estimate(step.choice.arm)
+        return step, 0.0 if self._agent.memory.pending_design is None else posterior.estimate(step.choice.arm)
 
     def _learn(self, t: int, gained: Arrival, decision: Unrewarded) -> None:
         """The reward of round t goes on its way, and those that are due arrive."""
-        agent, foresight = self._agent, self._agent.memory.foresight
+        agent, pending_design = self._agent, self._agent.memory.pending_design
         if self._delays is None:
             agent.learn(*gained)
             return
-        if foresight is not None:
-            foresight.add((decision, gained.on))
+        if pending_design is not None:
+            pending_design.add((decision, gained.on))
         if self._delays[t - 1] != NEVER:
             self._due[t + self._delays[t - 1]].append((gained, decision))
         for arrival, decided in self._due.pop(t, ()):
             agent.learn(*arrival)
-            if foresight is not None:
-                foresight.remove(decided, arrival.on)
+            if pending_design is not None:
+                pending_design.remove(decided, arrival.on)

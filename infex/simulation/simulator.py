@@ -27,10 +27,10 @@ from infex.errors import InvalidSetting
 from infex.models import Ridge
 from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
-from infex.models.ridge import RidgeStatistics
-from infex.models.ridge_bank import BlockRidge
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import Policy, checked, hook, informed, settled, traits_of
-from infex.policies.compiled import ForcedForm, form_of
+from infex.policies.compiled import ForcedSpec, compiled_spec
 from infex.policies.ucb import warn_of_large
 from infex.records.stream_names import stream_name
 from infex.simulation.compiled import Plan, is_steady, plan_of, play_compiled, play_forced
@@ -172,7 +172,7 @@ def play_many(
     estimator: Estimator | None = None,
     paired: bool = False,
     pending: PendingWay = "narrow",
-    learnt: RidgeStatistics | BlockRidge | None = None,
+    learnt: RidgeModel | RidgeBankModel | None = None,
 ) -> list[Run]:
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
@@ -182,7 +182,7 @@ def play_many(
     calls a user's code goes one by one. Each run
     plays copies of what was given. `learnt` is what was seen of the same features before round 1, for
     compiled policies with ridge whose rewards come at once: all runs begin with it, but for a base that keeps
-    own data. On a `ContextualInstance` it is a `BlockRidge`.
+    own data. On a `ContextualInstance` it is a `RidgeBankModel`.
 
     `instances` are one problem or several; one `policy` plays them all.
 
@@ -245,7 +245,7 @@ def play_copies(
     terms: RunTerms,
     estimator: Estimator | None,
     narrowing: bool = True,
-    learnt: RidgeStatistics | BlockRidge | None = None,
+    learnt: RidgeModel | RidgeBankModel | None = None,
 ) -> Run:
     """One run of copies of policy, problem and estimator, so that it leaves nothing behind in what was given.
 
@@ -273,13 +273,13 @@ def _play(
     terms: RunTerms,
     estimator: Estimator | None,
     narrowing: bool,
-    learnt: RidgeStatistics | BlockRidge | None,
+    learnt: RidgeModel | RidgeBankModel | None,
 ) -> Run:
     """One run; it begins with what was `learnt` by ridge before, which `refuse_beginning` has checked."""
     if is_steady(instance) and estimator is None:
         assert isinstance(instance, LinearInstance)
-        form = form_of(terms.policy)
-        if isinstance(form, ForcedForm):
+        form = compiled_spec(terms.policy)
+        if isinstance(form, ForcedSpec):
             return play_forced(instance, seed, terms, form)
     plan = plan_of(terms.policy, estimator)
     if plan is not None and plan.can_play(instance):
@@ -340,7 +340,7 @@ def cores() -> int:
 
 
 def refuse_beginning(
-    learnt: RidgeStatistics | BlockRidge, problems: Sequence[Instance], plan: Plan | None
+    learnt: RidgeModel | RidgeBankModel, problems: Sequence[Instance], plan: Plan | None
 ) -> None:
     """Refuses what runs cannot begin with."""
     if plan is None or not plan.is_plain:
@@ -349,16 +349,16 @@ def refuse_beginning(
         _refuse(learnt, problem)
 
 
-def _refuse(learnt: RidgeStatistics | BlockRidge, problem: Instance) -> None:
+def _refuse(learnt: RidgeModel | RidgeBankModel, problem: Instance) -> None:
     if isinstance(problem, ContextualInstance):
         mine = (problem.count, problem.context_dim, 0)
-        if not isinstance(learnt, BlockRidge) or learnt.layout != mine:
+        if not isinstance(learnt, RidgeBankModel) or learnt.layout != mine:
             raise InvalidSetting(
                 f"runs in contexts begin with a BlockRidge of {problem.count} arms on {problem.context_dim} "
                 "features"
             )
-    elif not isinstance(learnt, RidgeStatistics) or problem.dim != learnt.dim:
-        size = learnt.dim if isinstance(learnt, RidgeStatistics) else "other"
+    elif not isinstance(learnt, RidgeModel) or problem.dim != learnt.dim:
+        size = learnt.dim if isinstance(learnt, RidgeModel) else "other"
         raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
     plain = isinstance(problem, LinearInstance) and problem.is_plain
     if not plain and (

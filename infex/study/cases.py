@@ -11,7 +11,7 @@ import msgspec
 
 from infex.bandit.decision import Decision
 from infex.errors import AlreadyTold, DamagedJournal, UnknownDecision
-from infex.models.layout import On
+from infex.models.layout import DesignRow
 from infex.study.contents import (
     DecisionContent,
     HeldContent,
@@ -76,7 +76,7 @@ class Case(msgspec.Struct, gc=False):
     """
 
     decision: Decision | None
-    on: On | None
+    on: DesignRow | None
     digest: bytes
     unit: str
     at: int

@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.bandit.decision import Decision, DecisionRecord
 from infex.errors import DamagedJournal, ForeignStore
-from infex.models.layout import InBlock, On
+from infex.models.layout import ArmRow, DesignRow
 from infex.policies.choice import Turn
 from infex.records.notes import note_of, note_record, reason_of
 from infex.study.holding_out import held_out
@@ -258,8 +258,8 @@ def record_from(key: str, content: DecisionContent) -> DecisionRecord:
     return DecisionRecord(decision, _on_of(c.on), turn, note, c.loss, tuple(c.noticed), True, c.changes)
 
 
-def _on_content(on: On) -> int | ArmInContext | list[float]:
-    if isinstance(on, InBlock):
+def _on_content(on: DesignRow) -> int | ArmInContext | list[float]:
+    if isinstance(on, ArmRow):
         return ArmInContext(on.arm, on.context.tolist())
     return on if isinstance(on, int) else on.tolist()
 
@@ -274,9 +274,9 @@ def _end_of(end: float | str) -> float:
     return end if isinstance(end, float) else ENDS[end]
 
 
-def _on_of(on: int | ArmInContext | list[float]) -> On:
+def _on_of(on: int | ArmInContext | list[float]) -> DesignRow:
     if isinstance(on, ArmInContext):
-        return InBlock(on.arm, np.array(on.context, dtype=np.float64))
+        return ArmRow(on.arm, np.array(on.context, dtype=np.float64))
     return on if isinstance(on, int) else np.array(on, dtype=np.float64)
 
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from infex.bandit import Bandit
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.errors import DamagedJournal, InvalidLog, InvalidSetting
 from infex.features.base import Encoder, encoder_of
 from infex.files import replacing
@@ -306,7 +306,7 @@ def _offered(bandit: Bandit, request: dict[str, Any]) -> list[bool]:
 def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:
     """What is said once of all rows."""
     policy, features = bandit.policy, bandit.features
-    schedule = told(policy.schedule) if isinstance(policy, Infex) else None
+    schedule = safe_repr(policy.schedule) if isinstance(policy, Infex) else None
     fixed = bandit.arms.tolist() if features is None and len(bandit.arms) and not moves else None
     return {
         "format": LOG_VERSION,

@@ -9,7 +9,7 @@ import msgspec
 
 from infex.bandit import Decision
 from infex.bandit.bandit import Correction
-from infex.checks import told
+from infex.checks import safe_repr
 from infex.errors import AlreadyTold, AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
 from infex.study.contents import (
@@ -110,7 +110,7 @@ def row_by_row(rows: Sequence[Row], do: Callable[[int, Row], Gives], first: int 
     except InfexError as error:
         row = rows[place - first]
         key = row[0] if isinstance(row, tuple) else row  # all else of a row is somebody's data
-        refused = type(error)(f"row {place}, {told(key)}: {error}. Nothing of this batch was taken in")
+        refused = type(error)(f"row {place}, {safe_repr(key)}: {error}. Nothing of this batch was taken in")
         refused.row = place
         raise refused from error
     return found

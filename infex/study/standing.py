@@ -11,7 +11,7 @@ from infex.bandit import Bandit, Decision, DecisionRecord
 from infex.bandit.bandit import Correction
 from infex.bandit.reshape import Reshaping
 from infex.errors import DamagedJournal, InfexError
-from infex.models.layout import On
+from infex.models.layout import DesignRow
 from infex.policies.choice import Turn
 from infex.records.notes import note_of
 from infex.study.amending import ARM_CHANGES, amended
@@ -197,7 +197,7 @@ class Standing:
         else:
             self.tallies.changed(case.at, decision, case.reward, after)
 
-    def placed(self, case: Case) -> tuple[int, On]:
+    def placed(self, case: Case) -> tuple[int, DesignRow]:
         """Where the arm of a decision is now, and what its reward is learnt on now."""
         assert case.decision is not None
         assert case.on is not None

@@ -7,7 +7,7 @@ import numpy as np
 from infex.arrays import Floats, columns_of
 from infex.bandit.agent import Agent, play_round
 from infex.models.base import Estimator
-from infex.models.model import Memory
+from infex.models.model import ModelState
 from infex.policies import Choice, Policy
 from infex.policies.base import traits_of
 from infex.simulation.simulator import own_copies
@@ -20,7 +20,9 @@ def player_for(
     policy: Policy, arms: Floats, penalty: float = 1.0, estimator: Estimator | None = None
 ) -> Agent:
     """The policy over the arms, with nothing learnt."""
-    return Agent(policy, Memory.empty(columns_of(arms), penalty, traits_of(policy).uses_explored, estimator))
+    return Agent(
+        policy, ModelState.empty(columns_of(arms), penalty, traits_of(policy).uses_explored, estimator)
+    )
 
 
 def play(

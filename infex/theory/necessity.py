@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal, NamedTuple, Protocol, cast, runtime_checkable
 
-from infex.checks import real, told, whole
+from infex.checks import real, safe_repr, whole
 from infex.errors import InvalidSetting, SparseExploration
 from infex.schedules.base import Schedule, first_round_with, has
 
@@ -105,7 +105,7 @@ def grows(schedule: object, horizon: int | None = None) -> Growth:
     if isinstance(schedule, Controlled):
         return Growth("inconclusive", False, tuple(_ratios(schedule.planned)))
     if not has(schedule, "explores"):
-        raise InvalidSetting(f"a schedule has a method explores, got {told(schedule)}")
+        raise InvalidSetting(f"a schedule has a method explores, got {safe_repr(schedule)}")
     asked = cast(Schedule, schedule)  # it may lack the other verbs; `has` tells
     ratios = tuple(_ratios(asked))
     if horizon is not None:
@@ -182,8 +182,8 @@ def _warn(schedule: Schedule, horizon: int) -> None:
     enough = EXPLORATIONS_PER_LOG_T * math.log(horizon)
     if count < enough:
         warnings.warn(
-            f"{told(schedule)} explores {count} times in {horizon:,} rounds, which is less than 5 log T = "
-            f"{enough:.0f}: on some problems the regret may grow with the horizon",
+            f"{safe_repr(schedule)} explores {count} times in {horizon:,} rounds, which is less than "
+            f"5 log T = {enough:.0f}: on some problems the regret may grow with the horizon",
             SparseExploration,
             stacklevel=3,
         )

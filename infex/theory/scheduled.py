@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.checks import one_of, real, told
+from infex.checks import one_of, real, safe_repr
 from infex.errors import InvalidSetting
 from infex.schedules import Schedule
 from infex.schedules.base import checked
@@ -102,7 +102,7 @@ def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUC
 
     log_det_ratio = setting.settled_volume(horizon, lambda alpha: first + fixed + growing(alpha))
     return InfexBound(
-        f"Infex({base}, {told(schedule)}, data=own)",
+        f"Infex({base}, {safe_repr(schedule)}, data=own)",
         first,
         fixed,
         float(growing(log_det_ratio)),
@@ -152,8 +152,8 @@ def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> 
     start = schedule.when(int(first.rounds)) if first.rounds < math.inf else math.inf
     if start < math.inf and abs(schedule.count(int(start)) - first.rounds) > 1e-9 * first.rounds:
         raise InvalidSetting(
-            f"count and when of {told(schedule)} disagree: when({first.rounds}) is {start}, where count is "
-            f"{schedule.count(int(start))}"
+            f"count and when of {safe_repr(schedule)} disagree: when({first.rounds}) is {start}, where count "
+            f"is {schedule.count(int(start))}"
         )
     if start == math.inf:
         return _far_constants(setting, schedule, delta, first)

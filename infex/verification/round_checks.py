@@ -13,7 +13,7 @@ from infex import environments
 from infex.arrays import Floats
 from infex.bandit.agent import Agent, play_round
 from infex.errors import SparseExploration
-from infex.models.model import Memory
+from infex.models.model import ModelState
 from infex.policies import Choice, Greedy, Infex, LinTS, LinUCB, Policy, budget
 from infex.policies.base import traits_of
 from infex.schedules import (
@@ -92,7 +92,7 @@ def choices(
     Its draws in round t come from a stream of (directions, named(t)) alone.
     """
     apart = traits_of(policy).uses_explored
-    agent = Agent(policy, Memory.empty(np.ascontiguousarray(arms.T), 1.0, apart))
+    agent = Agent(policy, ModelState.empty(np.ascontiguousarray(arms.T), 1.0, apart))
     taken = []
     for t, row in enumerate(rewards, 1):
         rng = stream(directions, "round", named(t))

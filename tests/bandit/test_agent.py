@@ -29,7 +29,7 @@ from infex import (
 from infex.bandit.agent import Agent, play_round
 from infex.bandit.exploration import Account
 from infex.errors import InvalidSetting, NotKept, UnknownArm
-from infex.models.model import Memory
+from infex.models.model import ModelState
 from infex.models.posterior import Spent
 from infex.policies.base import traits_of
 from infex.policies.choice import Turn
@@ -39,7 +39,7 @@ COLUMNS = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])
 
 
 def agent_of(policy: Any, estimator: Any = None) -> Agent:
-    return Agent(policy, Memory.empty(COLUMNS, 1.0, traits_of(policy).uses_explored, estimator))
+    return Agent(policy, ModelState.empty(COLUMNS, 1.0, traits_of(policy).uses_explored, estimator))
 
 
 def played(agent: Agent, rounds: int) -> list[Choice]:

@@ -46,8 +46,8 @@ from infex.arrays import Floats
 from infex.bandit import persistence
 from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
-from infex.models.layout import InContext, Separate
-from infex.models.model import Memory
+from infex.models.layout import ContextOffer, PerArm
+from infex.models.model import ModelState
 from infex.policies.base import traits_of, with_base
 from infex.policies.ucb import Confidence, Switched
 from infex.records.registry import POLICIES
@@ -491,7 +491,7 @@ def test_bandits_that_learnt_apart_merge_into_one_that_learnt_all() -> None:
         decision = halves[t % 2].ask(context=context)
         halves[t % 2].tell(decision, reward(t, decision.arm))
         whole._agent.learn(
-            decision.arm, whole.posterior(context=context).learnt_on(decision.arm), reward(t, decision.arm),
+            decision.arm, whole.posterior(context=context).design_row(decision.arm), reward(t, decision.arm),
             decision.explored,
         )  # fmt: skip
     halves[0].apply(halves[1].changes())
@@ -580,11 +580,11 @@ def test_threads_share_a_bandit_while_arms_come_and_go() -> None:
 @pytest.mark.parametrize("policy", [LinUCB(), Infex(LinTS(), every(3)), HybridTS(p=0.3)], ids=str)
 def test_a_run_in_python_is_what_a_bandit_decides(policy: Any) -> None:
     """`play_round` takes a context as an offer; so do simulated runs in Python."""
-    agent = Agent(policy, Memory.empty(Separate(ARMS, DIM), 1.0, False))
+    agent = Agent(policy, ModelState.empty(PerArm(ARMS, DIM), 1.0, False))
     bandit = Bandit(features=SHOP, policy=policy, seed=8)
     for t, context in enumerate(contexts(9), 1):
         gain = functools.partial(reward, t)
-        choice, _ = play_round(agent, t, bandit.draws(t), gain, InContext(SHOP.within(context)))
+        choice, _ = play_round(agent, t, bandit.draws(t), gain, ContextOffer(SHOP.within(context)))
         decision = bandit.ask(context=context)
         bandit.tell(decision, reward(t, decision.arm))
         assert (choice.arm, choice.explored) == (decision.arm, decision.explored)

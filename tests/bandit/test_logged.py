@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from infex import Bandit, Greedy, Infex, LinUCB, every, features, models
 from infex.errors import InvalidArms, InvalidContext, InvalidReward, UnknownArm
-from infex.models.layout import InBlock
+from infex.models.layout import ArmRow
 
 ARMS = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -0.5]])
 MAPS: dict[str, Any] = {
@@ -108,7 +108,7 @@ def tell(bandit: Bandit, contexts: Any, arms: Any, x: Any, rewards: Any, weights
         on: Any = np.array(x[n])
         if isinstance(bandit.features, features.Disjoint):
             arm = bandit.labels.index(arms[n])  # type: ignore[union-attr]
-            on = InBlock(arm, bandit.features.within(contexts[n]))
+            on = ArmRow(arm, bandit.features.within(contexts[n]))
         elif bandit.features is None and len(bandit.arms):
             on = int(np.flatnonzero((x[n] == ARMS).all(axis=1))[0])
         bandit._agent.memory.learn(on, float(rewards[n]), False, float(weights[n]))

@@ -20,12 +20,12 @@ from infex.errors import (
     StalePosterior,
     UnknownArm,
 )
-from infex.models.fit import FittedBlocks
-from infex.models.layout import InBlock, InContext, Separate
-from infex.models.model import Memory, started
+from infex.models.fit import FitBank
+from infex.models.layout import ArmRow, ContextOffer, PerArm
+from infex.models.model import ModelState, started
 from infex.models.posterior import Posterior
-from infex.models.ridge import RidgeStatistics
-from infex.models.ridge_bank import BlockKnown, BlockRidge
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import BankPosterior, RidgeBankModel
 from infex.policies.ucb import Confidence
 
 ESTIMATORS: list[Any] = [
@@ -72,18 +72,18 @@ def cases(draw: Any, weights: bool = True, binary: bool = False) -> Case:
 
 def learnt(statistics: Any, case: Case) -> Any:
     for arm, x, reward, weight in case.told:
-        on = InBlock(arm, x)
+        on = ArmRow(arm, x)
         statistics.learn(on, reward, statistics.counted(on, weight))
     return statistics
 
 
-def blocks(case: Case) -> BlockRidge:
-    return learnt(BlockRidge(Separate(case.arms, case.dim), case.penalty), case)  # type: ignore[no-any-return]
+def blocks(case: Case) -> RidgeBankModel:
+    return learnt(RidgeBankModel(PerArm(case.arms, case.dim), case.penalty), case)  # type: ignore[no-any-return]
 
 
-def ridges(case: Case) -> list[RidgeStatistics]:
+def ridges(case: Case) -> list[RidgeModel]:
     """K ridges by themselves."""
-    found = [RidgeStatistics(np.empty((case.dim, 0)), case.penalty) for _ in range(case.arms)]
+    found = [RidgeModel(np.empty((case.dim, 0)), case.penalty) for _ in range(case.arms)]
     for arm, x, reward, weight in case.told:
         found[arm].learn(x, reward, weight)
     return found
@@ -91,15 +91,15 @@ def ridges(case: Case) -> list[RidgeStatistics]:
 
 def dense(case: Case) -> Posterior:
     """One regression of all blocks, as features.interactions(np.eye(K), c) has it, in the case's context."""
-    ridge = RidgeStatistics(np.empty((case.arms * case.dim, 0)), case.penalty)
+    ridge = RidgeModel(np.empty((case.arms * case.dim, 0)), case.penalty)
     for arm, x, reward, weight in case.told:
-        ridge.learn(InBlock(arm, x).row(case.arms * case.dim), reward, weight)
-    rows = [InBlock(arm, case.context).row(case.arms * case.dim) for arm in range(case.arms)]
+        ridge.learn(ArmRow(arm, x).row(case.arms * case.dim), reward, weight)
+    rows = [ArmRow(arm, case.context).row(case.arms * case.dim) for arm in range(case.arms)]
     return Posterior(ridge.known().on(np.ascontiguousarray(np.array(rows).T)))
 
 
 def asked(statistics: Any, case: Case) -> Posterior:
-    return Posterior(statistics.known().on(InContext(case.context)))
+    return Posterior(statistics.known().on(ContextOffer(case.context)))
 
 
 @given(case=cases())
@@ -185,17 +185,17 @@ def test_some_arms_alone_are_known_as_among_all(case: Case, data: Any) -> None:
     np.testing.assert_array_equal(mine, theirs[places])
     np.testing.assert_array_equal(seen.upper(mine), posterior.upper(theirs)[places])
     assert (seen.dim, seen.best) == (posterior.dim, posterior.best)
-    assert seen.learnt_on(0) == InBlock(int(places[0]), case.context) or case.dim > 1
+    assert seen.design_row(0) == ArmRow(int(places[0]), case.context) or case.dim > 1
 
 
 def test_the_radius_of_an_arm_does_not_move_when_others_get_data() -> None:
     """It took the log_det_ratio of all blocks: an arm's interval grew with other arms' rewards."""
-    ridge, x = BlockRidge(Separate(3, 2)), np.array([0.6, 0.8])
-    ridge.learn(InBlock(0, x), 1.0)
-    before = Confidence().radius(Posterior(ridge.known().on(InContext(x))))
+    ridge, x = RidgeBankModel(PerArm(3, 2)), np.array([0.6, 0.8])
+    ridge.learn(ArmRow(0, x), 1.0)
+    before = Confidence().radius(Posterior(ridge.known().on(ContextOffer(x))))
     for _ in range(100):
-        ridge.learn(InBlock(1, x), 1.0)
-    after = Confidence().radius(Posterior(ridge.known().on(InContext(x))))
+        ridge.learn(ArmRow(1, x), 1.0)
+    after = Confidence().radius(Posterior(ridge.known().on(ContextOffer(x))))
     assert isinstance(before, np.ndarray)
     assert isinstance(after, np.ndarray)
     assert before[[0, 2]].tolist() == after[[0, 2]].tolist()
@@ -208,17 +208,17 @@ def test_the_radius_of_an_arm_does_not_move_when_others_get_data() -> None:
 def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, data: Any) -> None:
     binary = isinstance(estimator, models.Logistic)
     case = data.draw(cases(weights=not binary, binary=binary))
-    found = started(Separate(case.arms, case.dim), case.penalty, estimator)
+    found = started(PerArm(case.arms, case.dim), case.penalty, estimator)
     apart = [estimator.start(np.empty((case.dim, 0)), case.penalty) for _ in range(case.arms)]
     for arm, x, reward, weight in case.told:
-        on = InBlock(arm, x)
+        on = ArmRow(arm, x)
         found.refuse(reward)
         found.learn(on, reward, found.counted(on, weight))
         apart[arm].learn(x, reward, apart[arm].counted(x, weight))
         if case.rng.random() < 0.7:
             for each in (found, *apart):
                 each.entered()
-    posterior = Posterior(found.known().on(InContext(case.context)))
+    posterior = Posterior(found.known().on(ContextOffer(case.context)))
     each = [part.known().on(np.ascontiguousarray(case.context[:, None])) for part in apart]
     np.testing.assert_allclose(posterior.estimates, [known.estimate(0) for known in each], atol=1e-10)
     np.testing.assert_allclose(posterior.widths, [known.width(0) for known in each], rtol=1e-10)
@@ -228,8 +228,12 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
     draws = case.rng.standard_normal((case.arms, case.dim))
     sampled = [known.perturbed(0.2, row)[0] for known, row in zip(each, draws, strict=True)]
     np.testing.assert_allclose(posterior._known.perturbed(0.2, draws), sampled, rtol=1e-9, atol=1e-12)
-    assert (found.told, found.penalty, found.squares) == (len(case.told), each[0].penalty, not binary)
-    if isinstance(found, FittedBlocks):
+    assert (found.told, found.penalty, found.squares) == (
+        len(case.told),
+        each[0].penalty,
+        not binary,
+    )
+    if isinstance(found, FitBank):
         for mine, theirs in zip(found.parts, apart, strict=True):
             kept, expected = mine.arrays(), theirs.arrays()  # where searches start from, too
             assert all(np.array_equal(kept[name], expected[name]) for name in expected)
@@ -239,8 +243,8 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
 
 def test_spherical_draws_are_on_a_sphere_for_each_arm() -> None:
     """One ridge of c = 1 then has eta = +1 or -1."""
-    ridge = BlockRidge(Separate(50, 1))
-    posterior = Posterior(ridge.known().on(InContext(np.ones(1))))
+    ridge = RidgeBankModel(PerArm(50, 1))
+    posterior = Posterior(ridge.known().on(ContextOffer(np.ones(1))))
     scores = posterior.perturbed(1.0, np.random.default_rng(1), "spherical")
     np.testing.assert_allclose(np.abs(scores), 1.0)
 
@@ -248,15 +252,15 @@ def test_spherical_draws_are_on_a_sphere_for_each_arm() -> None:
 @pytest.mark.parametrize("estimator", [None, models.Lasso()])
 def test_what_is_known_is_of_now_and_a_copy_stays(estimator: Any) -> None:
     x = np.array([0.6, 0.8])
-    statistics = started(Separate(2, 2), 1.0, estimator)
-    statistics.learn(InBlock(0, x), 1.0)
-    held, live = copy.deepcopy(statistics), statistics.known().on(InContext(x))
-    assert isinstance(live, BlockKnown)
+    statistics = started(PerArm(2, 2), 1.0, estimator)
+    statistics.learn(ArmRow(0, x), 1.0)
+    held, live = copy.deepcopy(statistics), statistics.known().on(ContextOffer(x))
+    assert isinstance(live, BankPosterior)
     kept = live.copy()
     for reward in (5.0, -3.0):
-        statistics.learn(InBlock(0, x), reward)
-        statistics.known().on(InContext(x))
-    expected = held.known().on(InContext(x))
+        statistics.learn(ArmRow(0, x), reward)
+        statistics.known().on(ContextOffer(x))
+    expected = held.known().on(ContextOffer(x))
     for name in ("widths", "estimates", "counts", "theta", "factor", "log_det_ratio", "greedy"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
         with pytest.raises(StalePosterior, match="learnt since"):
@@ -268,7 +272,7 @@ def test_what_is_known_is_of_now_and_a_copy_stays(estimator: Any) -> None:
         lambda: live.estimate(0), lambda: live.width(0), lambda: live.radii(1, 1, 0.5),
         lambda: live.upper(1.0),
         lambda: live.perturbed(1.0, np.zeros((2, 2))), lambda: live.optimistic(0, 1.0), lambda: live.moments,
-        lambda: live.on(InContext(x)), lambda: live.among(np.arange(1)),
+        lambda: live.on(ContextOffer(x)), lambda: live.among(np.arange(1)),
         lambda: live.narrowed(nobody), live.copy,
     ):  # fmt: skip
         with pytest.raises(StalePosterior, match="ask for a new one"):
@@ -281,7 +285,7 @@ def test_what_is_known_is_of_now_and_a_copy_stays(estimator: Any) -> None:
 def test_what_is_kept_goes_on_bit_for_bit(estimator: Any, data: Any) -> None:
     binary = isinstance(estimator, models.Logistic)
     case = data.draw(cases(weights=not binary, binary=binary))
-    layout = Separate(case.arms, case.dim)
+    layout = PerArm(case.arms, case.dim)
     one = learnt(started(layout, case.penalty, estimator), case)
     other = started(layout, case.penalty, estimator)
     other.restore(copy.deepcopy(one.arrays()))
@@ -300,8 +304,8 @@ def test_arms_come_and_go_and_the_others_keep_all(case: Case, data: Any) -> None
     old = data.draw(st.lists(st.integers(-1, case.arms - 1), min_size=1, max_size=8, unique_by=id))
     kept = [place for n, place in enumerate(old) if place < 0 or place not in old[:n]]
     ridge = blocks(case)
-    moved = ridge.over(Separate(len(kept), case.dim), np.array(kept))
-    fresh = BlockRidge(Separate(1, case.dim), case.penalty)
+    moved = ridge.over(PerArm(len(kept), case.dim), np.array(kept))
+    fresh = RidgeBankModel(PerArm(1, case.dim), case.penalty)
     for new, place in enumerate(kept):
         source, at = (fresh, 0) if place < 0 else (ridge, place)
         for name in ("sums", "solved", "runs"):
@@ -319,7 +323,7 @@ def test_arms_come_and_go_and_the_others_keep_all(case: Case, data: Any) -> None
 @settings(max_examples=20, deadline=None)
 def test_adding_another_is_having_learnt_both(case: Case) -> None:
     half = len(case.told) // 2
-    layout = Separate(case.arms, case.dim)
+    layout = PerArm(case.arms, case.dim)
     for estimator in (None, models.Lasso()):
         one = learnt(started(layout, case.penalty, estimator), case._replace(told=case.told[:half]))
         other = learnt(started(layout, case.penalty, estimator), case._replace(told=case.told[half:]))
@@ -333,29 +337,29 @@ def test_adding_another_is_having_learnt_both(case: Case) -> None:
 
 
 def test_rewards_that_count_by_their_order_cannot_be_added() -> None:
-    pair = [FittedBlocks(Separate(2, 1), 1.0, models.Windowed(size=3)) for _ in range(2)]
+    pair = [FitBank(PerArm(2, 1), 1.0, models.Windowed(size=3)) for _ in range(2)]
     with pytest.raises(CannotMerge, match="count by their order"):
         pair[0].add(pair[1], np.arange(2))
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:
-    ridge = BlockRidge(Separate(2, 3))
+    ridge = RidgeBankModel(PerArm(2, 3))
     with pytest.raises(UnknownArm, match="on an arm in a context, not on int"):
         ridge.learn(1, 1.0)
     with pytest.raises(UnknownArm, match="arm 2 of 2"):
-        ridge.learn(InBlock(2, np.zeros(3)), 1.0)
-    posterior = Posterior(ridge.known().on(InContext(np.zeros(3))))
+        ridge.learn(ArmRow(2, np.zeros(3)), 1.0)
+    posterior = Posterior(ridge.known().on(ContextOffer(np.zeros(3))))
     with pytest.raises(NotKept, match="known in a context, not by rows"):
         posterior.on(np.zeros((6, 2)))
     with pytest.raises(InvalidChoice, match="cannot be learnt on the features of a Choice"):
-        posterior.learnt_on(0, np.zeros(6))
-    plain = RidgeStatistics(np.eye(2))
+        posterior.design_row(0, np.zeros(6))
+    plain = RidgeModel(np.eye(2))
     with pytest.raises(UnknownArm, match="needs a regression for each arm"):
-        plain.learn(InBlock(0, np.zeros(2)), 1.0)
+        plain.learn(ArmRow(0, np.zeros(2)), 1.0)
     with pytest.raises(InvalidArms, match="cannot go on as one for each of 3 arms"):
-        plain.over(Separate(3, 2), NO_PLACES)
+        plain.over(PerArm(3, 2), NO_PLACES)
     with pytest.raises(NotKept, match="a context alone says nothing"):
-        plain.known().on(InContext(np.zeros(2)))
+        plain.known().on(ContextOffer(np.zeros(2)))
     with pytest.raises(InvalidChoice, match="have one radius, got 2"):
         Posterior(plain.known()).upper(np.ones(2))
     assert (ridge.told, plain.told) == (0, 0)
@@ -363,21 +367,21 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
 
 def test_a_reward_of_an_arm_that_is_gone_is_learnt_nowhere() -> None:
     for estimator in (None, models.Weighted(weight=lambda x: 1.0)):
-        memory = Memory.empty(Separate(2, 2), 1.0, True, estimator)
+        memory = ModelState.empty(PerArm(2, 2), 1.0, True, estimator)
         before = {name: array.copy() for name, array in memory.arrays().items()}
-        memory.learn(InBlock(-1, np.ones(2) / 2), 1.0, True)
+        memory.learn(ArmRow(-1, np.ones(2) / 2), 1.0, True)
         after = memory.arrays()
         assert all(np.array_equal(before[name], after[name]) for name in after)
-        assert memory.row(InBlock(-1, np.ones(2))).tolist() == [0.0] * 4
-        assert memory.row(InBlock(1, np.ones(2))).tolist() == [0.0, 0.0, 1.0, 1.0]
+        assert memory.row(ArmRow(-1, np.ones(2))).tolist() == [0.0] * 4
+        assert memory.row(ArmRow(1, np.ones(2))).tolist() == [0.0, 0.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["truth", "factors", "runs", "counts"])
 def test_arrays_of_another_shape_or_without_numbers_are_refused(name: str) -> None:
-    ridge = BlockRidge(Separate(2, 2))
+    ridge = RidgeBankModel(PerArm(2, 2))
     for arm in (0, 1, 1):
-        ridge.learn(InBlock(arm, np.array([0.3, 0.4])), 1.0)
-    other = BlockRidge(Separate(2, 2))
+        ridge.learn(ArmRow(arm, np.array([0.3, 0.4])), 1.0)
+    other = RidgeBankModel(PerArm(2, 2))
     for wrong in (np.full_like(ridge.arrays()[name], np.nan), ridge.arrays()[name][:1], np.array("x")):
         with pytest.raises(DamagedFile, match=name):
             other.restore(ridge.arrays() | {name: wrong})
@@ -385,7 +389,7 @@ def test_arrays_of_another_shape_or_without_numbers_are_refused(name: str) -> No
 
 
 def test_sums_that_no_rewards_add_up_to_are_refused() -> None:
-    ridge = BlockRidge(Separate(1, 2))
+    ridge = RidgeBankModel(PerArm(1, 2))
     sums = np.zeros((1, 2, 3, 2))
     sums[0, 0, 0, 0] = -5.0
     with pytest.raises(DamagedFile, match="no sums of x x'"):

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from infex.core.pending import Pending
 from infex.errors import StalePosterior
-from infex.models.layout import Grounds
-from infex.models.model import Memory
+from infex.models.layout import DesignRows
+from infex.models.model import ModelState
 from infex.models.pending import MOST_BATCHES, MOST_SINGLES
 from infex.models.posterior import Posterior
-from infex.models.ridge import DenseSums, RidgeStatistics
+from infex.models.ridge import RidgeModel, RidgePendingSums
 
 EXAMPLES = 60
 
@@ -30,8 +30,8 @@ def unit(rng: np.random.Generator, count: int, dim: int) -> Any:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True) * rng.random((count, 1)) ** 0.2
 
 
-def on_rows(sums: DenseSums, rows: Any, weights: Any, times: int = 1) -> None:
-    sums.add(Grounds.on_rows(rows), weights, times)
+def on_rows(sums: RidgePendingSums, rows: Any, weights: Any, times: int = 1) -> None:
+    sums.add(DesignRows.on_rows(rows), weights, times)
 
 
 @given(seed=st.integers(0, 9999), dim=st.integers(1, 6), count=st.integers(0, 40))
@@ -41,17 +41,21 @@ def test_what_is_narrowed_does_not_depend_on_the_way_there(seed: int, dim: int, 
     columns = np.ascontiguousarray(unit(rng, 3, dim).T)
     rows, weights, places = unit(rng, count, dim), rng.random(count), rng.integers(3, size=count)
     stay = rng.random(count) < 0.5
-    around, straight = DenseSums(columns), DenseSums(columns)
+    around, straight = RidgePendingSums(columns), RidgePendingSums(columns)
     for place in rng.permutation(count):
         on_rows(around, rows[place : place + 1], weights[place : place + 1])
-        around.add(Grounds.on_arms(places[place : place + 1]), np.ones(1), 1)
+        around.add(DesignRows.on_arms(places[place : place + 1]), np.ones(1), 1)
     for place in rng.permutation(np.flatnonzero(~stay)):
         on_rows(around, rows[place : place + 1], weights[place : place + 1], -1)
-        around.add(Grounds.on_arms(places[place : place + 1]), np.ones(1), -1)
+        around.add(DesignRows.on_arms(places[place : place + 1]), np.ones(1), -1)
     on_rows(straight, rows[stay], weights[stay])
-    straight.add(Grounds.on_arms(places[stay]), np.ones(int(stay.sum())), 1)
-    known = RidgeStatistics(columns).known()
-    for sums, like in (around, straight), (around.copy(), straight), (around.none(), DenseSums(columns)):
+    straight.add(DesignRows.on_arms(places[stay]), np.ones(int(stay.sum())), 1)
+    known = RidgeModel(columns).known()
+    for sums, like in (
+        (around, straight),
+        (around.copy(), straight),
+        (around.none(), RidgePendingSums(columns)),
+    ):
         np.testing.assert_array_equal(sums.narrowed(known).factor, like.narrowed(known).factor)
 
 
@@ -83,14 +87,14 @@ def test_what_is_narrowed_is_v_with_the_pending_x_in_it(
 ) -> None:
     rng = np.random.default_rng(seed)
     columns = np.ascontiguousarray(unit(rng, arms, dim).T)
-    ridge = RidgeStatistics(columns, penalty)
+    ridge = RidgeModel(columns, penalty)
     gram = penalty * np.eye(dim)
     for arm in np.sort(rng.integers(arms, size=told)):  # which makes runs
         ridge.learn(int(arm), float(rng.standard_normal()))
         gram += np.outer(columns[:, arm], columns[:, arm])
-    sums = DenseSums(columns)
+    sums = RidgePendingSums(columns)
     for arm in rng.integers(arms, size=waiting):
-        sums.add(Grounds.on_arms(np.array([arm])), np.ones(1), 1)
+        sums.add(DesignRows.on_arms(np.array([arm])), np.ones(1), 1)
         gram += np.outer(columns[:, arm], columns[:, arm])
     known = ridge.known()
     narrowed = sums.narrowed(known)
@@ -117,10 +121,10 @@ def test_what_is_narrowed_is_v_with_the_pending_x_in_it(
 def test_nothing_is_wider_with_what_is_pending_however_small_the_penalty(penalty: float) -> None:
     rng = np.random.default_rng(3)
     columns = np.ascontiguousarray(unit(rng, 5, 4).T)
-    ridge, sums = RidgeStatistics(columns, penalty), DenseSums(columns)
+    ridge, sums = RidgeModel(columns, penalty), RidgePendingSums(columns)
     before = np.array(ridge.known().widths)
     for arm in range(3):
-        sums.add(Grounds.on_arms(np.array([arm])), np.ones(1), 10**6)
+        sums.add(DesignRows.on_arms(np.array([arm])), np.ones(1), 10**6)
         after = np.array(sums.narrowed(ridge.known()).widths)
         assert np.isfinite(after).all()
         assert (after <= before * (1 + 1e-9)).all()
@@ -128,22 +132,22 @@ def test_nothing_is_wider_with_what_is_pending_however_small_the_penalty(penalty
         before = after
 
 
-def remembered(apart: bool = False) -> Memory:
-    memory = Memory.empty(np.eye(3), 1.0, apart)
+def remembered(apart: bool = False) -> ModelState:
+    memory = ModelState.empty(np.eye(3), 1.0, apart)
     memory.foresee()
     return memory
 
 
 def test_a_copy_stays_as_it_is_while_decisions_come_and_go() -> None:
     memory = remembered(apart=True)
-    assert memory.foresight is not None
-    memory.foresight.add((Row(1), 0))
+    assert memory.pending_design is not None
+    memory.pending_design.add((Row(1), 0))
     live = memory.posterior()
     seen = live.copy()
     for t in range(2, 9):
-        memory.foresight.add((Row(t), t % 3))
+        memory.pending_design.add((Row(t), t % 3))
         memory.posterior()
-    memory.foresight.remove(Row(1), 0)
+    memory.pending_design.remove(Row(1), 0)
     memory.posterior()
     np.testing.assert_allclose(seen.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
     np.testing.assert_allclose(seen.explored.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
@@ -157,10 +161,10 @@ def test_a_copy_stays_as_it_is_while_decisions_come_and_go() -> None:
 
 def test_what_narrows_narrows_once() -> None:
     memory = remembered()
-    assert memory.foresight is not None
+    assert memory.pending_design is not None
     nothing = memory.posterior()
     assert nothing.narrowed is nothing
-    memory.foresight.add((Row(1), 0))
+    memory.pending_design.add((Row(1), 0))
     seen = memory.posterior().narrowed
     assert seen.narrowed is seen
     some, _ = seen.among(np.array([True, True, False]))
@@ -172,44 +176,44 @@ def test_what_narrows_narrows_once() -> None:
 
 def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
     memory = remembered()
-    assert memory.foresight is not None
+    assert memory.pending_design is not None
     x = np.array([0.6, 0.8, 0.0])
     for t in range(0, 4 * MOST_SINGLES, 3):
         for pending in (Row(t), 0), (Row(t + 1), 1), (Row(t + 2), x):
-            memory.foresight.add(pending)
-        assert len(memory.foresight) == 3
-        memory.foresight.remove(Row(t), 0)
-        memory.foresight.remove(Row(t + 2), x)
-        memory.foresight.remove(Row(t + 1), 1)
-    assert len(memory.foresight) == 0
+            memory.pending_design.add(pending)
+        assert len(memory.pending_design) == 3
+        memory.pending_design.remove(Row(t), 0)
+        memory.pending_design.remove(Row(t + 2), x)
+        memory.pending_design.remove(Row(t + 1), 1)
+    assert len(memory.pending_design) == 0
     assert memory.posterior().narrowed is not None
     np.testing.assert_array_equal(memory.posterior().narrowed.widths, np.ones(3))
 
 
 def test_batches_leave_nothing_behind() -> None:
     memory = remembered(apart=True)
-    assert memory.foresight is not None
-    grounds, explored = Grounds.on_arms(np.array([0, 1, 1])), np.array([False, True, False])
+    assert memory.pending_design is not None
+    grounds, explored = DesignRows.on_arms(np.array([0, 1, 1])), np.array([False, True, False])
     for night in range(4 * MOST_BATCHES):
-        memory.foresight.take_many(grounds, explored, np.zeros(3), 1)
-        assert len(memory.foresight) == 3
+        memory.pending_design.take_many(grounds, explored, np.zeros(3), 1)
+        assert len(memory.pending_design) == 3
         if night % 3 == 0:
             np.testing.assert_allclose(memory.posterior().narrowed.widths, np.sqrt([1 / 2, 1 / 3, 1.0]))
             np.testing.assert_allclose(
                 memory.posterior().explored.narrowed.widths, np.sqrt([1.0, 1 / 2, 1.0])
             )
-        memory.foresight.take_many(grounds, explored, np.zeros(3), -1)
+        memory.pending_design.take_many(grounds, explored, np.zeros(3), -1)
         nothing = memory.posterior()
         assert nothing.narrowed is nothing
 
 
 def test_batches_that_nobody_looks_at_do_not_pile_up() -> None:
     memory = remembered()
-    assert memory.foresight is not None
-    one, explored = Grounds.on_arms(np.array([0])), np.array([True])
-    memory.foresight.take_many(one, explored, np.zeros(1), 1)
+    assert memory.pending_design is not None
+    one, explored = DesignRows.on_arms(np.array([0])), np.array([True])
+    memory.pending_design.take_many(one, explored, np.zeros(1), 1)
     for _ in range(4 * MOST_BATCHES):
-        memory.foresight.take_many(one, explored, np.zeros(1), 1)
-        memory.foresight.take_many(one, explored, np.zeros(1), -1)
-    assert len(memory.foresight) == 1
+        memory.pending_design.take_many(one, explored, np.zeros(1), 1)
+        memory.pending_design.take_many(one, explored, np.zeros(1), -1)
+    assert len(memory.pending_design) == 1
     np.testing.assert_allclose(memory.posterior().narrowed.widths, np.sqrt([1 / 2, 1.0, 1.0]))

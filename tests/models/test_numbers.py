@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from infex.arrays import Floats
 from infex.models import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
-from infex.models.base import Estimator, Statistics
-from infex.models.model import Memory
+from infex.models.base import Estimator, Model
+from infex.models.model import ModelState
 from infex.models.posterior import Posterior
-from infex.models.ridge import Known, RidgeStatistics
+from infex.models.ridge import RidgeModel, RidgePosterior
 from tests.models.exact import Exact, Pulls
 from tests.models.slow import ALL, Case, Told, by_first, cases, logistic_slope, slow
 
 EXAMPLES = 150
 
 
-def learnt(case: Case, told: list[Told] | None = None) -> Statistics:
-    memory = Memory.empty(case.arms.T, case.penalty, False, case.estimator)
+def learnt(case: Case, told: list[Told] | None = None) -> Model:
+    memory = ModelState.empty(case.arms.T, case.penalty, False, case.estimator)
     for arm, reward, weight in case.told if told is None else told:
         memory.learn(arm, reward, False, weight)
     return memory.all
@@ -35,7 +35,7 @@ def bent(estimator: Any, odds: Floats) -> Floats:
     return 1 / (1 + np.exp(-odds)) if isinstance(estimator, Logistic) else odds
 
 
-def assert_same(known: Known, case: Case) -> None:
+def assert_same(known: RidgePosterior, case: Case) -> None:
     theta, covariance, log_det_ratio = slow(case)
     wide = 1e-5 if isinstance(case.estimator, Lasso) else 1e-8
     odds = case.arms @ theta
@@ -71,7 +71,7 @@ def test_weights_that_are_told_count(case: Case) -> None:
 @given(case=cases())
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_arms_of_one_round_agree_with_a_slow_version(case: Case) -> None:
-    memory = Memory.empty(np.empty((case.arms.shape[1], 0)), case.penalty, False, case.estimator)
+    memory = ModelState.empty(np.empty((case.arms.shape[1], 0)), case.penalty, False, case.estimator)
     for arm, reward, _ in case.told:
         memory.learn(case.arms[arm], reward, explored=False)
     assert_same(memory.all.known().on(case.arms.T), case)
@@ -81,7 +81,7 @@ def test_arms_of_one_round_agree_with_a_slow_version(case: Case) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_reading_after_every_reward_changes_nothing(case: Case) -> None:
     """Not even the last bit: a search starts where the last decision was entered, not where one looked."""
-    memory, unread = (Memory.empty(case.arms.T, case.penalty, False, case.estimator) for _ in range(2))
+    memory, unread = (ModelState.empty(case.arms.T, case.penalty, False, case.estimator) for _ in range(2))
     for turn, (arm, reward, _) in enumerate(case.told):
         for each in (memory, unread):
             each.learn(arm, reward, explored=False)
@@ -183,7 +183,7 @@ def test_what_forgets_nothing_is_ridge_regression(case: Case) -> None:
 
 def test_the_default_is_ridge_regression_itself() -> None:
     fit = Ridge().start(np.eye(2), 0.5)
-    assert isinstance(fit, RidgeStatistics)
+    assert isinstance(fit, RidgeModel)
     assert fit.penalty == 0.5
     assert Ridge(penalty=2).start(np.eye(2), 0.5).penalty == 2.0
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from infex import models
 from infex.arrays import Floats
 from infex.errors import InvalidReward, NotKept
-from infex.models.layout import InBlock, InContext, Separate
+from infex.models.layout import ArmRow, ContextOffer, PerArm
 from infex.models.model import started
 from infex.models.posterior import Posterior
-from infex.models.ridge import RidgeStatistics
-from infex.models.ridge_bank import BlockRidge
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
 from infex.models.sums import Revision
 
 EXAMPLES = 60
@@ -81,9 +81,9 @@ def layouts(rng: np.random.Generator, kind: str) -> tuple[Any, list[Any], Any]:
     if kind == "hybrid":
         shared = int(rng.integers(1, 4))
         ties = 0.5 * rng.standard_normal((3, shared))
-        ons = [InBlock(arm, np.concatenate([row, ties[arm]])) for arm in range(3) for row in rows]
-        return Separate(3, dim, shared), ons, InContext(rows[0], ties)
-    return Separate(3, dim), [InBlock(arm, row) for arm in range(3) for row in rows], InContext(rows[0])
+        ons = [ArmRow(arm, np.concatenate([row, ties[arm]])) for arm in range(3) for row in rows]
+        return PerArm(3, dim, shared), ons, ContextOffer(rows[0], ties)
+    return PerArm(3, dim), [ArmRow(arm, row) for arm in range(3) for row in rows], ContextOffer(rows[0])
 
 
 @pytest.mark.parametrize("kind", ["fixed", "given", "blocks", "hybrid"])
@@ -137,16 +137,16 @@ def test_logistic_counts_are_put_right_and_rows_of_no_reward_are_gone(seed: int,
 
 
 def test_a_reward_of_an_arm_that_is_gone_cannot_leave_what_arms_share() -> None:
-    on = InBlock(0, np.array([0.5, 0.1]))
-    ridge, (kept,) = learnt(started(Separate(2, 1, 1), 1.0, None), [(on, 1.0, 1.0)])
-    ridge = ridge.over(Separate(1, 1, 1), np.array([1]))
+    on = ArmRow(0, np.array([0.5, 0.1]))
+    ridge, (kept,) = learnt(started(PerArm(2, 1, 1), 1.0, None), [(on, 1.0, 1.0)])
+    ridge = ridge.over(PerArm(1, 1, 1), np.array([1]))
     with pytest.raises(NotKept, match="removed"):
-        ridge.revise(kept._replace(on=InBlock(-1, on.context)))
+        ridge.revise(kept._replace(on=ArmRow(-1, on.context)))
 
 
 def test_sum_x_x_is_untouched_by_another_value() -> None:
     rng = np.random.default_rng(5)
-    ridge, kept = learnt(RidgeStatistics(columns(rng, 4, 9)), told(rng, list(range(9)), 200, huge=False))
+    ridge, kept = learnt(RidgeModel(columns(rng, 4, 9)), told(rng, list(range(9)), 200, huge=False))
     before = ridge.snapshot()
     ridge.revise(kept[50]._replace(after=7.0))
     np.testing.assert_array_equal(before[:, :-1], ridge.snapshot()[:, :-1])
@@ -154,9 +154,9 @@ def test_sum_x_x_is_untouched_by_another_value() -> None:
 
 
 def test_a_copy_of_posteriors_stays_as_it_is() -> None:
-    ridge, kept = learnt(RidgeStatistics(np.eye(2)), [(0, 1.0, 1.0), (1, 0.5, 1.0)])
-    blocks, of_blocks = learnt(BlockRidge(Separate(2, 1)), [(InBlock(0, np.ones(1)), 1.0, 1.0)])
-    held = Posterior(ridge.known()).copy(), Posterior(blocks.known().on(InContext(np.ones(1)))).copy()
+    ridge, kept = learnt(RidgeModel(np.eye(2)), [(0, 1.0, 1.0), (1, 0.5, 1.0)])
+    blocks, of_blocks = learnt(RidgeBankModel(PerArm(2, 1)), [(ArmRow(0, np.ones(1)), 1.0, 1.0)])
+    held = Posterior(ridge.known()).copy(), Posterior(blocks.known().on(ContextOffer(np.ones(1)))).copy()
     before = [each.estimates.copy() for each in held]
     ridge.revise(kept[0])
     blocks.revise(of_blocks[0])

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 
 from infex.arrays import Floats
 from infex.errors import InvalidSetting, NotKept, StalePosterior
-from infex.models.model import Memory
+from infex.models.model import ModelState
 from infex.models.posterior import Posterior
-from infex.models.ridge import Known, RidgeStatistics
+from infex.models.ridge import RidgeModel, RidgePosterior
 from infex.testing import SlowRidge
 from tests.models.strategies import Case, cases
 
 EXAMPLES = 150
 
 
-def learnt(case: Case) -> RidgeStatistics:
-    ridge = RidgeStatistics(case.arms.T, case.penalty)
+def learnt(case: Case) -> RidgeModel:
+    ridge = RidgeModel(case.arms.T, case.penalty)
     for pull in case.pulls:
         ridge.learn(pull.arm, pull.reward)
     return ridge
 
 
-def assert_same(known: Known, slow: SlowRidge, rtol: float = 1e-8) -> None:
+def assert_same(known: RidgePosterior, slow: SlowRidge, rtol: float = 1e-8) -> None:
     posterior = Posterior(known)
     np.testing.assert_allclose(posterior.estimates, slow.estimates(), rtol=rtol, atol=1e-12)
     np.testing.assert_allclose(posterior.widths, slow.widths(), rtol=rtol)
@@ -49,7 +49,7 @@ def test_everything_agrees_with_a_direct_solve(case: Case) -> None:
 @given(case=cases())
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_arms_of_one_round_agree_with_a_direct_solve(case: Case) -> None:
-    ridge = RidgeStatistics(np.empty((case.arms.shape[1], 0)), case.penalty)
+    ridge = RidgeModel(np.empty((case.arms.shape[1], 0)), case.penalty)
     for pull in case.pulls:
         ridge.learn(case.arms[pull.arm], pull.reward)
     assert_same(ridge.known().on(case.arms.T), SlowRidge(case.arms, case.pulls, case.penalty))
@@ -78,7 +78,7 @@ def test_the_order_of_rewards_does_not_matter(case: Case) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_a_ridge_goes_on_bit_for_bit_from_what_was_kept_of_it(case: Case) -> None:
     ridge = learnt(case)
-    other = RidgeStatistics(ridge.columns, ridge.penalty)
+    other = RidgeModel(ridge.columns, ridge.penalty)
     other.restore(ridge.arrays())
     more = [(int(case.rng.integers(len(case.arms))), float(case.rng.standard_normal())) for _ in range(20)]
     for arm, reward in more:
@@ -88,7 +88,7 @@ def test_a_ridge_goes_on_bit_for_bit_from_what_was_kept_of_it(case: Case) -> Non
     assert_equal(other.known(), ridge.known())
 
 
-def assert_equal(one: Known, other: Known) -> None:
+def assert_equal(one: RidgePosterior, other: RidgePosterior) -> None:
     """Two say the same to the last bit."""
     for mine, theirs in (
         (one.estimates, other.estimates),
@@ -148,7 +148,7 @@ def figures(posterior: Posterior) -> list[Floats]:
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda ridge: pickle.loads(pickle.dumps(ridge))])
 def test_statistics_that_are_copied_go_on_by_themselves(again: Any) -> None:
-    ridge = RidgeStatistics(np.eye(2))
+    ridge = RidgeModel(np.eye(2))
     ridge.learn(0, 1.0)
     live = ridge.known()
     other = again(ridge)
@@ -174,13 +174,13 @@ def test_two_ridges_add_up_to_one_that_saw_it_all(case: Case) -> None:
 @example(power=-9.5, dim=3)  # whose root, squared, is not what it was
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_before_any_data_the_volume_is_nil(power: float, dim: int) -> None:
-    ridge = RidgeStatistics(np.eye(dim), 10**power)
+    ridge = RidgeModel(np.eye(dim), 10**power)
     assert ridge.known().log_det_ratio == 0.0
     assert ridge.over(np.eye(dim), np.arange(dim)).known().log_det_ratio == 0.0
 
 
 def test_before_any_data_nothing_is_known() -> None:
-    ridge = RidgeStatistics(np.eye(3), penalty=4.0)
+    ridge = RidgeModel(np.eye(3), penalty=4.0)
     posterior = Posterior(ridge.known())
     assert posterior.log_det_ratio == 0.0
     assert posterior.greedy == 0
@@ -192,7 +192,7 @@ def test_before_any_data_nothing_is_known() -> None:
 def test_a_long_run_of_one_arm_loses_no_digits(long_run: int) -> None:
     """Squared widths fall by a factor of a million, where subtraction alone would leave ten digits."""
     arms = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    ridge = RidgeStatistics(arms.T)
+    ridge = RidgeModel(arms.T)
     for _ in range(long_run):
         ridge.learn(0, 0.5)
     posterior = Posterior(ridge.known())
@@ -207,7 +207,7 @@ def test_widths_keep_twelve_digits_through_many_long_runs() -> None:
     """Against exact fractions. Without computing anew from the truth, nine digits are left."""
     arms = [[Fraction(1), Fraction(0)], [Fraction(4, 5), Fraction(3, 5)], [Fraction(3, 5), Fraction(4, 5)]]
     rounded = [[Fraction(float(part)) for part in arm] for arm in arms]
-    ridge = RidgeStatistics(np.array(arms, dtype=np.float64).T, 0.01)
+    ridge = RidgeModel(np.array(arms, dtype=np.float64).T, 0.01)
     gram = [[Fraction(0.01), Fraction(0)], [Fraction(0), Fraction(0.01)]]
     for turn in range(60):
         arm, pulls = turn % 2, 700 + 13 * turn
@@ -224,7 +224,7 @@ def test_widths_keep_twelve_digits_through_many_long_runs() -> None:
 @pytest.mark.compiled
 def test_a_long_sum_of_rewards_loses_no_digits() -> None:
     """A short arm makes a run of a million pulls, whose plain sum of 0.1 would be off by 1e-11."""
-    ridge, pulls = RidgeStatistics(np.array([[0.05]])), 1_000_000
+    ridge, pulls = RidgeModel(np.array([[0.05]])), 1_000_000
     for _ in range(pulls):
         ridge.learn(0, 0.1)
     exact = Fraction(0.05) * pulls * Fraction(0.1) / (1 + pulls * Fraction(0.05) ** 2)
@@ -242,7 +242,7 @@ def near_collinear(rng: np.random.Generator, count: int, dim: int) -> Floats:
 def test_a_million_updates_on_near_collinear_arms_stay_within_reach_of_a_solve(penalty: float) -> None:
     rng = np.random.default_rng(5)
     arms = near_collinear(rng, 20, 5)
-    ridge = RidgeStatistics(arms.T, penalty)
+    ridge = RidgeModel(arms.T, penalty)
     updates = 1_000_000
     chosen = rng.integers(20, size=updates).tolist()
     rewards = (rng.standard_normal(updates) + 0.3).tolist()
@@ -258,7 +258,7 @@ def test_a_million_updates_on_near_collinear_arms_stay_within_reach_of_a_solve(p
 
 
 def test_posteriors_cannot_be_changed_by_its_reader() -> None:
-    posterior = Posterior(RidgeStatistics(np.eye(2)).known())
+    posterior = Posterior(RidgeModel(np.eye(2)).known())
     for values in (posterior.arms, posterior.estimates, posterior.widths):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 7.0
@@ -269,11 +269,11 @@ def test_posteriors_cannot_be_changed_by_its_reader() -> None:
 
 def test_exploring_rounds_are_refused_unless_they_are_kept() -> None:
     with pytest.raises(NotKept, match="uses_explored"):
-        _ = Posterior(RidgeStatistics(np.eye(2)).known()).explored
+        _ = Posterior(RidgeModel(np.eye(2)).known()).explored
 
 
 def test_memory_keeps_exploring_rounds_apart() -> None:
-    memory = Memory(RidgeStatistics(np.eye(2)), RidgeStatistics(np.eye(2)))
+    memory = ModelState(RidgeModel(np.eye(2)), RidgeModel(np.eye(2)))
     memory.learn(0, 1.0, explored=True)
     memory.learn(1, 1.0, explored=False)
     memory.learn(np.array([0.0, 1.0]), 1.0, explored=True)
@@ -282,7 +282,7 @@ def test_memory_keeps_exploring_rounds_apart() -> None:
     np.testing.assert_allclose(memory.offer(np.eye(2)).explored.estimates, [1 / 2, 1 / 2])
     assert memory.posterior().pulls.tolist() == [1, 1]
     assert memory.posterior().explored.sums.tolist() == [1.0, 0.0]
-    other = Memory(RidgeStatistics(np.eye(2)), RidgeStatistics(np.eye(2)))
+    other = ModelState(RidgeModel(np.eye(2)), RidgeModel(np.eye(2)))
     other.merge(memory, np.array([0, -1]))
     assert other.posterior().pulls.tolist() == [1, 0]
     np.testing.assert_allclose(other.posterior().explored.estimates, [1 / 2, 1 / 2])
@@ -291,12 +291,12 @@ def test_memory_keeps_exploring_rounds_apart() -> None:
 @pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, "1"])
 def test_a_penalty_must_be_positive(penalty: float) -> None:
     with pytest.raises(InvalidSetting, match="penalty must be"):
-        RidgeStatistics(np.eye(2), penalty)
+        RidgeModel(np.eye(2), penalty)
 
 
 def test_samples_follow_the_laws_they_are_named_for() -> None:
     """Covariance beta^2 V^-1 for both; a spherical sample has length beta sqrt(d) in V."""
-    ridge = RidgeStatistics(np.eye(3))
+    ridge = RidgeModel(np.eye(3))
     for arm in (0, 0, 0, 1):
         ridge.learn(arm, 1.0)
     rng = np.random.default_rng(1)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex.arrays import Floats
-from infex.models.ridge import RidgeStatistics
+from infex.models.ridge import RidgeModel
 from tests.models.exact import Exact, Pulls, dot
 
 EXAMPLES = 100
@@ -22,12 +22,12 @@ def unit_arms(rng: np.random.Generator, count: int, dim: int) -> Floats:
     return np.asarray(0.999 * arms / np.linalg.norm(arms, axis=1, keepdims=True))
 
 
-def anew(ridge: RidgeStatistics) -> RidgeStatistics:
+def anew(ridge: RidgeModel) -> RidgeModel:
     """All that is derived, computed from the truth."""
     return ridge.over(ridge.columns, np.arange(ridge.columns.shape[1]))
 
 
-def assert_digits(ridge: RidgeStatistics, exact: Exact, rel: float) -> None:
+def assert_digits(ridge: RidgeModel, exact: Exact, rel: float) -> None:
     squares = [float(value) for value in exact.squares()]
     np.testing.assert_allclose(ridge.known().widths ** 2, squares, rtol=rel, atol=0)
     np.testing.assert_allclose(ridge.known().theta, [float(value) for value in exact.theta], rtol=rel, atol=0)
@@ -43,7 +43,7 @@ def test_after_many_short_runs_all_is_what_the_truth_gives(seed: int) -> None:
     """
     rng, dim, count, penalty = np.random.default_rng(seed), 3, 6, 1000.0
     arms = unit_arms(rng, count, dim)
-    ridge, pulls, totals = RidgeStatistics(arms.T, penalty), [0] * count, [Fraction(0)] * count
+    ridge, pulls, totals = RidgeModel(arms.T, penalty), [0] * count, [Fraction(0)] * count
     for t in range(200_000):
         huge = 1e12 * (-1) ** (t // count)
         arm, reward = t % count, huge if t < 60_000 else float(rng.standard_normal())
@@ -67,7 +67,7 @@ def test_after_few_long_runs_all_is_what_the_truth_gives(seed: int, penalty: flo
     """
     rng, dim, count = np.random.default_rng(seed), 3, 6
     arms = unit_arms(rng, count, dim)
-    ridge, told = RidgeStatistics(arms.T, penalty), []
+    ridge, told = RidgeModel(arms.T, penalty), []
     for turn in range(14):
         rewards = rng.standard_normal(2**turn).tolist()
         for reward in rewards:
@@ -90,7 +90,7 @@ def test_the_volume_of_little_is_more_than_rounding(
     """Computed anew from the truth, against the determinant in exact fractions."""
     rng, dim = np.random.default_rng(seed), 1 + seed % 4
     arms = unit_arms(rng, 3, dim) * 10**length
-    ridge, told = RidgeStatistics(arms.T, 10**penalty), []
+    ridge, told = RidgeModel(arms.T, 10**penalty), []
     for arm in range(3):
         for _ in range(pulls):
             ridge.learn(arm, 0.5)
@@ -114,7 +114,7 @@ def test_small_widths_are_as_exact_as_large_ones(
     """Short arms and large penalties make widths down to 1e-12, of arms on the board and of any other."""
     rng, dim = np.random.default_rng(seed), 1 + seed % 3
     arms = unit_arms(rng, len(lengths), dim) * np.power(10.0, lengths)[:, None]
-    ridge, told = RidgeStatistics(arms.T, 10**penalty), []
+    ridge, told = RidgeModel(arms.T, 10**penalty), []
     for pulls in turns:
         arm = int(rng.integers(len(arms)))
         for _ in range(pulls):
@@ -165,7 +165,7 @@ def test_a_small_penalty_outlasts_a_hundred_million_pulls_of_arms_on_a_line(
     totals = pulls * (arms @ line[0]) + np.sqrt(pulls) * rng.standard_normal(4)
     told = [Pulls(arm, int(pulls[arm]), Fraction(float(totals[arm]))) for arm in range(4)]
     before = Exact(arms, told, penalty)
-    ridge = RidgeStatistics(arms.T, penalty)
+    ridge = RidgeModel(arms.T, penalty)
     kept = ridge.arrays() | {"truth": truth_of(before), "told": np.array(int(pulls.sum()))}
     ridge.restore({name: kept[name] for name in ("truth", "told", "counts")})
     for arm in rng.integers(4, size=60).tolist():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from infex import Bandit, Greedy, LinUCB, models
 from infex.arrays import Floats
 from infex.errors import InvalidSetting
-from infex.models.ridge import Known, RidgeStatistics
+from infex.models.ridge import RidgeModel, RidgePosterior
 from tests.models.exact import Exact, Row, dot, solve
 
 EXAMPLES = 100
@@ -34,7 +34,7 @@ def fractions_of(rows: Floats) -> list[Row]:
     return [[Fraction(float(part)) for part in row] for row in rows]
 
 
-def assert_exact(known: Known, exact: Weighed, rows: Floats, size: float) -> None:
+def assert_exact(known: RidgePosterior, exact: Weighed, rows: Floats, size: float) -> None:
     """Estimates, widths and the log_det_ratio of any arms; rewards are of that size."""
     theta = exact.theta
     means = np.array([float(dot(x, theta)) for x in fractions_of(rows)])
@@ -63,7 +63,7 @@ def test_all_is_as_exact_fractions_have_it_and_a_file_of_it_is_believed(
     arms = rng.standard_normal((count, dim))
     arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
     arms = (arms[:1] + apart * arms) / 2
-    ridge, told = RidgeStatistics(arms.T, penalty), []
+    ridge, told = RidgeModel(arms.T, penalty), []
     for _ in range(60):
         arm, reward = int(rng.integers(count)), float(size * rng.choice([-1.0, 1.0, 0.3]))
         weight = float(10 ** rng.uniform(0, heaviest)) if rng.random() < 0.7 else 1.0
@@ -75,7 +75,7 @@ def test_all_is_as_exact_fractions_have_it_and_a_file_of_it_is_believed(
     assert_exact(ridge.known(), exact, np.vstack([rows, arms]), size)
     anew = ridge.over(ridge.columns, np.arange(count))
     assert_exact(anew.known(), exact, np.vstack([rows, arms]), size)
-    other = RidgeStatistics(arms.T, penalty)
+    other = RidgeModel(arms.T, penalty)
     other.restore(ridge.arrays())
     np.testing.assert_array_equal(other.known().estimates, ridge.known().estimates)
 
@@ -98,14 +98,14 @@ def test_the_heaviest_weights_leave_numbers(penalty: float, weight: float) -> No
 @pytest.mark.parametrize("size", [1.0, 1e9, 1e13, 1e16, 1e90])
 def test_the_factor_does_not_depend_on_the_size_of_rewards(size: float) -> None:
     """It was found as theta + M'e - theta: with rewards of 1e16 it was nothing."""
-    ridge, plain = (RidgeStatistics(np.eye(2) / 2) for _ in range(2))
+    ridge, plain = (RidgeModel(np.eye(2) / 2) for _ in range(2))
     for turn in range(10):
         ridge.learn(turn // 4 % 2, size)
         plain.learn(turn // 4 % 2, 1.0)
     np.testing.assert_array_equal(ridge.known().factor, plain.known().factor)
     pulls = ridge.known().counts[0]
     np.testing.assert_allclose(ridge.known().factor, np.diag(1 / np.sqrt(1 + pulls / 4)))
-    other = RidgeStatistics(np.eye(2) / 2)
+    other = RidgeModel(np.eye(2) / 2)
     other.restore(ridge.arrays())
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from infex import models
 from infex.arrays import Floats
 from infex.errors import DamagedFile, InvalidChoice, InvalidSetting, NotKept, StalePosterior, UnknownArm
-from infex.models.hybrid import HybridRidge
-from infex.models.layout import Grounds, InBlock, InContext, On, Separate
-from infex.models.model import Memory, started
+from infex.models.hybrid import HybridModel
+from infex.models.layout import ArmRow, ContextOffer, DesignRow, DesignRows, PerArm
+from infex.models.model import ModelState, started
 from infex.models.posterior import Posterior
-from infex.models.ridge import RidgeStatistics
+from infex.models.ridge import RidgeModel
 
 KINDS = ("free", "products", "near")
 
@@ -25,14 +25,14 @@ KINDS = ("free", "products", "near")
 class Case(NamedTuple):
     """Rewards of arms on rows of own and shared features, with weights; and a round to ask about."""
 
-    layout: Separate
+    layout: PerArm
     penalty: float
-    told: list[tuple[InBlock, float, float]]
-    offer: InContext
+    told: list[tuple[ArmRow, float, float]]
+    offer: ContextOffer
     rng: np.random.Generator
 
 
-def rows_of(kind: str, layout: Separate, rng: np.random.Generator) -> InContext:
+def rows_of(kind: str, layout: PerArm, rng: np.random.Generator) -> ContextOffer:
     """A context and the shared features of all arms: free ones, or products, of which the context tells."""
     arms, dim, shared = layout
     x = rng.standard_normal(dim) if rng.random() < 0.95 else np.zeros(dim)
@@ -44,18 +44,18 @@ def rows_of(kind: str, layout: Separate, rng: np.random.Generator) -> InContext:
     else:
         fixed = np.random.default_rng(7).standard_normal((arms, shared, dim))
         rows = fixed @ x
-    return InContext(x, 0.7 * rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None])
+    return ContextOffer(x, 0.7 * rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None])
 
 
-def on(offer: InContext, arm: int) -> InBlock:
+def on(offer: ContextOffer, arm: int) -> ArmRow:
     assert offer.rows is not None
-    return InBlock(arm, np.concatenate([offer.context, offer.rows[arm]]))
+    return ArmRow(arm, np.concatenate([offer.context, offer.rows[arm]]))
 
 
 @st.composite
 def cases(draw: Any, least: float = -2.0, weights: bool = True) -> Case:
     """Up to 60 rewards, none at all too."""
-    layout = Separate(draw(st.integers(1, 4)), draw(st.integers(1, 5)), draw(st.integers(1, 6)))
+    layout = PerArm(draw(st.integers(1, 4)), draw(st.integers(1, 5)), draw(st.integers(1, 6)))
     rng, kind = np.random.default_rng(draw(st.integers(0, 2**32))), draw(st.sampled_from(KINDS))
     told = []
     for _ in range(draw(st.integers(0, 60))):
@@ -65,24 +65,24 @@ def cases(draw: Any, least: float = -2.0, weights: bool = True) -> Case:
     return Case(layout, 10 ** draw(st.floats(least, 2)), told, rows_of(kind, layout, rng), rng)
 
 
-def learnt(case: Case) -> HybridRidge:
-    found = HybridRidge(case.layout, case.penalty)
+def learnt(case: Case) -> HybridModel:
+    found = HybridModel(case.layout, case.penalty)
     for row, reward, weight in case.told:
         found.learn(row, reward, weight)
     return found
 
 
-def asked(statistics: HybridRidge, case: Case) -> Posterior:
+def asked(statistics: HybridModel, case: Case) -> Posterior:
     return Posterior(statistics.known().on(case.offer))
 
 
-def dense_row(case: Case, row: InBlock) -> Floats:
+def dense_row(case: Case, row: ArmRow) -> Floats:
     return row.row(case.layout.parameters, case.layout.shared)
 
 
 def dense(case: Case) -> Posterior:
     """One regression of joined rows."""
-    ridge = RidgeStatistics(np.empty((case.layout.parameters, 0)), case.penalty)
+    ridge = RidgeModel(np.empty((case.layout.parameters, 0)), case.penalty)
     for row, reward, weight in case.told:
         ridge.learn(dense_row(case, row), reward, weight)
     rows = [dense_row(case, on(case.offer, arm)) for arm in range(case.layout.arms)]
@@ -159,14 +159,14 @@ def solved(gram: list[list[Fraction]], sides: list[list[Fraction]]) -> list[list
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("penalty", [1.0, 1e-4, 1e-9])
 def test_small_penalties_and_near_collinear_rows_keep_ten_digits(kind: str, penalty: float) -> None:
-    layout, rng = Separate(3, 2, 3), np.random.default_rng(5)
+    layout, rng = PerArm(3, 2, 3), np.random.default_rng(5)
     told = []
     for _ in range(40):
         arm = int(rng.integers(2))  # the last one is never played
         told.append((on(rows_of(kind, layout, rng), arm), float(rng.standard_normal()), 1.0))
     case = Case(layout, penalty, told, rows_of(kind, layout, rng), rng)
     estimates, squares = exactly(case)
-    anew = HybridRidge(layout, penalty)
+    anew = HybridModel(layout, penalty)
     anew.restore({name: array for name, array in learnt(case).arrays().items() if name not in DERIVED})
     for statistics in (learnt(case), anew):
         posterior = asked(statistics, case)
@@ -181,10 +181,10 @@ DERIVED = ("tied", "factors", "runs")
 @given(case=cases())
 @settings(max_examples=30, deadline=None)
 def test_one_by_one_at_once_as_sums_and_in_parts_is_the_same(case: Case) -> None:
-    whole, grounds = learnt(case), Grounds.of(row for row, *_ in case.told)
+    whole, grounds = learnt(case), DesignRows.of(row for row, *_ in case.told)
     rewards = np.array([reward for _, reward, _ in case.told])
     weights = np.array([weight for *_, weight in case.told])
-    many, gathered = (HybridRidge(case.layout, case.penalty) for _ in range(2))
+    many, gathered = (HybridModel(case.layout, case.penalty) for _ in range(2))
     if case.told:
         many.learn_many(grounds, rewards, weights)
         gathered.gather(grounds, rewards, weights)
@@ -212,10 +212,10 @@ def test_what_is_pending_narrows_as_in_one_dense_regression(case: Case) -> None:
     half = len(case.told) // 2
     pending = [row for row, *_ in case.told[half:]]
     kept = case._replace(told=case.told[:half])
-    memory = Memory(learnt(kept), None)
+    memory = ModelState(learnt(kept), None)
     memory.foresee([batch(pending)])
     posterior = memory.offer(case.offer).narrowed
-    plain = Memory(RidgeStatistics(np.empty((case.layout.parameters, 0)), case.penalty), None)
+    plain = ModelState(RidgeModel(np.empty((case.layout.parameters, 0)), case.penalty), None)
     for row, reward, weight in kept.told:
         plain.all.learn(dense_row(case, row), reward, weight)
     plain.foresee([batch([dense_row(case, row) for row in pending])])
@@ -223,9 +223,9 @@ def test_what_is_pending_narrows_as_in_one_dense_regression(case: Case) -> None:
     np.testing.assert_array_equal(posterior.estimates, asked(learnt(kept), case).estimates)
 
 
-def batch(rows: Sequence[On]) -> tuple[Grounds, Any, Any]:
+def batch(rows: Sequence[DesignRow]) -> tuple[DesignRows, Any, Any]:
     """Pending decisions on these, none of which explored."""
-    return Grounds.of(rows), np.zeros(len(rows), dtype=bool), np.zeros(len(rows))
+    return DesignRows.of(rows), np.zeros(len(rows), dtype=bool), np.zeros(len(rows))
 
 
 @given(case=cases(), data=st.data())
@@ -233,10 +233,10 @@ def batch(rows: Sequence[On]) -> tuple[Grounds, Any, Any]:
 def test_what_an_arm_that_goes_has_told_of_shared_features_stays(case: Case, data: Any) -> None:
     arms, dim, shared = case.layout
     kept = sorted(data.draw(st.sets(st.integers(0, arms - 1), min_size=1)))
-    fewer = learnt(case).over(Separate(len(kept), dim, shared), np.array(kept))
+    fewer = learnt(case).over(PerArm(len(kept), dim, shared), np.array(kept))
     assert fewer.told == len(case.told)
     assert case.offer.rows is not None
-    offer = InContext(case.offer.context, case.offer.rows[kept])
+    offer = ContextOffer(case.offer.context, case.offer.rows[kept])
     for statistics in (fewer, restored(fewer)):
         found, whole = (
             Posterior(statistics.known().on(offer)),
@@ -245,17 +245,17 @@ def test_what_an_arm_that_goes_has_told_of_shared_features_stays(case: Case, dat
         np.testing.assert_allclose(found.estimates, whole.estimates, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(found.widths, whole.widths, rtol=1e-10, atol=1e-10)
         assert found.log_det_ratio == pytest.approx(whole.log_det_ratio, abs=1e-9)
-    more = learnt(case).over(Separate(arms + 1, dim, shared), np.array([*range(arms), -1]))
+    more = learnt(case).over(PerArm(arms + 1, dim, shared), np.array([*range(arms), -1]))
     rows = np.vstack([case.offer.rows, np.zeros((1, shared))])
-    found = Posterior(more.known().on(InContext(case.offer.context, rows)))
+    found = Posterior(more.known().on(ContextOffer(case.offer.context, rows)))
     np.testing.assert_array_equal(found.estimates[:-1], asked(learnt(case), case).estimates)
     assert found.estimates[-1] == 0.0
     assert found.log_det_ratio == pytest.approx(dense(case).log_det_ratio, abs=1e-9)
 
 
-def restored(statistics: HybridRidge) -> HybridRidge:
+def restored(statistics: HybridModel) -> HybridModel:
     """All computed anew."""
-    other = HybridRidge(statistics.layout, statistics.penalty)
+    other = HybridModel(statistics.layout, statistics.penalty)
     other.restore({name: array for name, array in statistics.arrays().items() if name not in DERIVED})
     return other
 
@@ -263,7 +263,7 @@ def restored(statistics: HybridRidge) -> HybridRidge:
 @given(case=cases())
 @settings(max_examples=20, deadline=None)
 def test_what_is_kept_goes_on_bit_for_bit(case: Case) -> None:
-    whole, other = learnt(case), HybridRidge(case.layout, case.penalty)
+    whole, other = learnt(case), HybridModel(case.layout, case.penalty)
     other.restore(whole.arrays())
     for statistics in (whole, other):
         statistics.learn(on(case.offer, 0), 0.5)
@@ -272,7 +272,7 @@ def test_what_is_kept_goes_on_bit_for_bit(case: Case) -> None:
 
 
 def a_case() -> Case:
-    layout, rng = Separate(3, 2, 2), np.random.default_rng(3)
+    layout, rng = PerArm(3, 2, 2), np.random.default_rng(3)
     told = [(on(rows_of("free", layout, rng), n % 3), float(n), 1.0) for n in range(9)]
     return Case(layout, 1.0, told, rows_of("free", layout, rng), rng)
 
@@ -284,7 +284,7 @@ def test_arrays_of_another_shape_or_without_numbers_are_refused(name: str) -> No
     arrays = learnt(a_case()).arrays()
     for wrong in (np.full(arrays[name].shape, np.nan), np.zeros((1, *arrays[name].shape)), np.array(-1)):
         with pytest.raises(DamagedFile):
-            HybridRidge(Separate(3, 2, 2)).restore(arrays | {name: wrong})
+            HybridModel(PerArm(3, 2, 2)).restore(arrays | {name: wrong})
 
 
 def test_what_is_known_is_of_now_and_a_copy_stays() -> None:
@@ -323,19 +323,19 @@ def test_what_cannot_be_is_refused_by_name() -> None:
     statistics = learnt(case)
     posterior = asked(statistics, case)
     with pytest.raises(UnknownArm, match="arm 3 of 3"):
-        statistics.learn(InBlock(3, np.zeros(4)), 1.0)
+        statistics.learn(ArmRow(3, np.zeros(4)), 1.0)
     with pytest.raises(UnknownArm, match="in contexts of 4 features"):
-        statistics.learn_many(Grounds.in_blocks(np.array([0]), np.zeros((1, 2))), np.ones(1), np.ones(1))
+        statistics.learn_many(DesignRows.in_blocks(np.array([0]), np.zeros((1, 2))), np.ones(1), np.ones(1))
     with pytest.raises(NotKept, match="known in a context"):
         posterior.on(np.zeros((8, 2)))
     with pytest.raises(InvalidChoice, match="one radius"):
         posterior.upper(np.ones(3))
     with pytest.raises(InvalidChoice, match="features of a Choice"):
-        posterior.learnt_on(0, np.zeros(8))
+        posterior.design_row(0, np.zeros(8))
     with pytest.raises(InvalidSetting, match=r"features.hybrid is a ridge regression, which Lasso is not"):
         started(case.layout, 1.0, models.Lasso(strength=0.1))
-    assert isinstance(started(case.layout, 1.0, models.Ridge(penalty=0.3)), HybridRidge)
+    assert isinstance(started(case.layout, 1.0, models.Ridge(penalty=0.3)), HybridModel)
     before = statistics.arrays()
-    statistics.learn(InBlock(-1, np.zeros(4)), 1.0)  # of an arm that is gone
+    statistics.learn(ArmRow(-1, np.zeros(4)), 1.0)  # of an arm that is gone
     for name, array in before.items():
         np.testing.assert_array_equal(statistics.arrays()[name], array)

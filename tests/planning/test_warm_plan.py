@@ -14,7 +14,7 @@ from infex.environments import LinearInstance, changing
 from infex.errors import InvalidReward, InvalidSetting
 from infex.features import disjoint
 from infex.logs import Log, write
-from infex.models.ridge import RidgeStatistics
+from infex.models.ridge import RidgeModel
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import greedy
 from infex.planning.lanes import Lane, is_within
@@ -81,7 +81,7 @@ def test_what_loses_nothing_is_within_any_factor() -> None:
 
 
 def test_runs_that_cannot_begin_so_are_refused() -> None:
-    learnt = RidgeStatistics(np.eye(2), 1.0)
+    learnt = RidgeModel(np.eye(2), 1.0)
     with pytest.raises(InvalidSetting, match="only if rewards come at once"):
         play_many(changing(dim=2, arms=3, seed=0, late=3), LinUCB(), 10, learnt=learnt)
     with pytest.raises(InvalidSetting, match="only if the policy is compiled"):

@@ -31,7 +31,7 @@ from infex import (
 )
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidSetting
-from infex.models.ridge import RidgeStatistics
+from infex.models.ridge import RidgeModel
 from infex.policies.base import traits_of
 from infex.policies.choice import picked, share, tied
 from infex.streams import Rounds
@@ -40,7 +40,7 @@ from tests.alike import probability
 
 def posterior_of(estimates: list[float]) -> Posterior:
     """Posterior with these estimates: on basis arms, one reward of 2 x is an estimate of x."""
-    ridge = RidgeStatistics(np.eye(len(estimates)))
+    ridge = RidgeModel(np.eye(len(estimates)))
     for arm, value in enumerate(estimates):
         ridge.learn(arm, 2 * value)
     return Posterior(ridge.known())
@@ -96,7 +96,7 @@ def test_infex_warns_once_of_a_schedule_that_explores_too_rarely(schedule: Any) 
 
 
 def test_the_theory_radius_at_the_papers_settings() -> None:
-    ridge = RidgeStatistics(np.eye(10))
+    ridge = RidgeModel(np.eye(10))
     assert LinUCB(delta=1e-4).radius(Posterior(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
     half = LinUCB(delta=1e-4, scale=0.5)
     assert half.radius(Posterior(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
@@ -114,7 +114,7 @@ def test_the_theory_radius_at_the_papers_settings() -> None:
 def test_the_radius_is_its_formula(
     noise: float, bound: float, delta: float, penalty: float, pulls: int
 ) -> None:
-    ridge = RidgeStatistics(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
+    ridge = RidgeModel(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
     for _ in range(pulls):
         ridge.learn(0, 1.0)
     log_det_ratio = math.log1p(pulls / penalty)
@@ -130,7 +130,7 @@ def test_a_tiny_delta_is_no_trouble() -> None:
 
 def test_a_delta_of_one_before_any_data_is_no_trouble() -> None:
     for penalty in (0.3, 0.7, 3.0):
-        posterior = Posterior(RidgeStatistics(np.eye(5), penalty).known())
+        posterior = Posterior(RidgeModel(np.eye(5), penalty).known())
         choice = LinUCB(delta=1.0).choose(1, posterior, stream(1))
         assert (choice.arm, choice.explored, choice.propensity) == (0, True, 1.0)
 

@@ -29,7 +29,7 @@ from infex import (
 )
 from infex.environments import ChangingInstance, LinearInstance, changing, gaussian
 from infex.errors import InfexError, NotKept
-from infex.models.ridge import RidgeStatistics
+from infex.models.ridge import RidgeModel
 from infex.models.sums import Moments
 from infex.policies.base import settled
 from infex.policies.forced_sampling import is_forced
@@ -201,7 +201,7 @@ def test_the_reduction_learns_on_actions_and_plays_towards_them() -> None:
     for rows in samples:
         decision = bandit.ask(rows)
         action = next(
-            k for k in range(40) if np.array_equal(known.actions[:, k], learnt_on(bandit, decision))
+            k for k in range(40) if np.array_equal(known.actions[:, k], design_row(bandit, decision))
         )
         assert decision.arm == np.argmax(rows @ known.towards[action])
         bandit.tell(decision, 0.5)
@@ -213,7 +213,7 @@ def test_the_reduction_learns_on_actions_and_plays_towards_them() -> None:
         ContextReduction(OLSBandit())
 
 
-def learnt_on(bandit: Bandit, decision: infex.Decision) -> Any:
+def design_row(bandit: Bandit, decision: infex.Decision) -> Any:
     """What the reward of a pending decision will be learnt on."""
     pending = bandit._pending.find(decision.id)
     assert pending is not None
@@ -350,7 +350,7 @@ def test_sums_keep_their_carry_so_that_a_plane_stays_a_plane() -> None:
     rng = np.random.default_rng(3)
     arms = rng.normal(size=(5, 2)) @ rng.normal(size=(2, 4))
     arms /= 1.1 * np.linalg.norm(arms, axis=1, keepdims=True)
-    ridge = RidgeStatistics(np.zeros((4, 0)))
+    ridge = RidgeModel(np.zeros((4, 0)))
     pulls = rng.integers(5, size=100_000)
     rewards = rng.normal(size=pulls.size)
     for arm, reward in zip(pulls.tolist(), rewards.tolist(), strict=True):
@@ -385,7 +385,7 @@ def test_infex_of_a_reduction_learns_on_its_actions() -> None:
     known = ContextReduction(LinUCB(), samples, directions=15)
     bandit = Bandit(dim=3, policy=Infex(known, every(1)))
     decision = bandit.ask(samples[0])
-    features = learnt_on(bandit, decision)
+    features = design_row(bandit, decision)
     assert any(np.array_equal(known.actions[:, k], features) for k in range(15))
 
 

@@ -15,7 +15,7 @@ import pytest
 import infex
 from infex import EpsilonGreedy, environments, models, policies, schedules
 from infex.errors import InvalidSetting, NotKept
-from infex.policies.compiled import Form, form_of
+from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.records import registry
 from infex.records.notes import NOTES
 from infex.streams import Rounds
@@ -194,8 +194,8 @@ def test_a_subclass_that_may_decide_otherwise_is_not_compiled_as_its_parent() ->
     class Mine(infex.LinUCB):  # type: ignore[misc]
         """A careless user's."""
 
-    assert isinstance(form_of(infex.LinUCB()), Form)
-    assert form_of(Mine()) is None
+    assert isinstance(compiled_spec(infex.LinUCB()), CompiledSpec)
+    assert compiled_spec(Mine()) is None
 
 
 def test_what_is_no_policy_is_refused() -> None:

@@ -12,7 +12,7 @@ from infex import Greedy, Infex, LinUCB, always, every, paused
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import CannotCopy
 from infex.models import Weighted
-from infex.models.ridge import RidgeStatistics
+from infex.models.ridge import RidgeModel
 from infex.policies import EpsilonGreedy, Softened
 from tests.simulation.in_python import assert_same
 from tests.stateful import (
@@ -91,7 +91,7 @@ def test_many_plain_problems_with_a_weight_that_counts_are_those_of_fresh_object
 
 
 def test_runs_that_begin_with_what_was_learnt_begin_with_the_same_problem() -> None:
-    learnt = RidgeStatistics(np.zeros((3, 0)))
+    learnt = RidgeModel(np.zeros((3, 0)))
     learnt.learn(np.array([0.5, 0.1, 0.2]), 1.0)
 
     def runs(seeds: Any) -> list[infex.simulation.Run]:

@@ -37,7 +37,7 @@ from infex import (
 from infex.core.choosing import smallest_eigenvalue
 from infex.environments import LinearInstance, gaussian
 from infex.policies.base import traits_of
-from infex.policies.compiled import Form, form_of
+from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.simulation import compiled, play
 from infex.testing import odd_boards
 from tests.simulation.in_python import assert_same, play_in_python
@@ -110,7 +110,7 @@ horizons = st.sampled_from([1, 2, 30, 250])
 def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
     policy: Any, instance: LinearInstance, seed: int, horizon: int, penalty: float
 ) -> None:
-    assert isinstance(form_of(policy), Form), "it runs compiled"
+    assert isinstance(compiled_spec(policy), CompiledSpec), "it runs compiled"
     slow = play_in_python(instance, policy, horizon, seed, penalty=penalty, record=True)
     assert_same(play(instance, policy, horizon, seed, penalty=penalty, record=True), slow)
 
@@ -204,15 +204,15 @@ class Cautious(Control):
 
 def test_a_control_of_ones_own_is_obeyed() -> None:
     policy = Infex(Uniform(), guarded(Cautious(every(2)), 1e9))
-    assert form_of(policy) is None
+    assert compiled_spec(policy) is None
     assert play(gaussian(dim=2, arms=3, seed=1), policy, 100).explored == 26
 
 
 def test_a_softened_base_is_no_shortcut_in_a_bandit() -> None:
     """The shortcut of `ask` reads the form of a policy, which says what stands around the base too."""
     policy = Softened(LinUCB(), 0.9)
-    form = form_of(policy)
-    assert isinstance(form, Form)
+    form = compiled_spec(policy)
+    assert isinstance(form, CompiledSpec)
     assert not form.is_plain
     assert traits_of(policy).gate is None
 
