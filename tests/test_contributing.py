@@ -28,7 +28,7 @@ sys.meta_path = [each for each in sys.meta_path if "editable" not in type(each).
 PROGRAM = """
 import numpy as np
 import infex
-from infex.policies.compiled import form_of
+from infex.policies.compiled import compiled_spec
 from infex.records import catalog, registry
 from infex.records.stream_names import stream_name
 
@@ -38,7 +38,7 @@ assert registry.POLICIES["Midpoint"].kind is infex.Midpoint
 assert infex.from_record(infex.to_record(policy)) == policy
 assert catalog.parse("Infex(Midpoint(bonus=0.6), every(5))").base == policy
 assert stream_name(policy) == "Midpoint(bonus=0.6)"
-assert form_of(policy) is None
+assert compiled_spec(policy) is None
 
 instance = infex.environments.gaussian(dim=3, arms=9, seed=2)
 for wrap in (lambda base: base, lambda base: infex.Infex(base, infex.every(3))):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 ROOMS = (
-    "adapters", "environments", "errors", "estimators", "evaluation", "features", "testing", "theory",
+    "adapters", "environments", "errors", "evaluation", "features", "models", "testing", "theory",
     "verification",
 )  # fmt: skip
 EXAMPLE = re.compile(r"(?:^>>> .*\n(?:(?!^>>> )[^\n]+\n)*)+", re.MULTILINE)

@@ -24,7 +24,7 @@ def test_both_loops_play_the_same_arms(
     instance = environments.LinearInstance(arms, theta / np.linalg.norm(theta))
     policy = OLSBandit(rule=rule, scale=scale, keep=keep)
     compiled = infex.play(instance, policy, 300, seed, record=True)
-    monkeypatch.setattr(simulator, "form_of", lambda policy: None)
+    monkeypatch.setattr(simulator, "compiled_spec", lambda policy: None)
     plain = infex.play(instance, policy, 300, seed, record=True)
     np.testing.assert_array_equal(compiled.arms, plain.arms)
     np.testing.assert_array_equal(compiled.rewards, plain.rewards)
