@@ -137,16 +137,16 @@ class Agent:
         if note is not None:
             self.note = note if self.traits.trusted else copy.deepcopy(note)
         if self._memory.searches:
-            self._memory.entered(explored)
+            self._memory.set_warm_start(explored)
 
     def learn(self, arm: int, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> float:
         """Takes in the reward of a decision, or refuses it and changes nothing; the weight that it has."""
         memory = self._memory
         if memory.searches or weight != 1.0:
-            weight = memory.counted(on, reward, weight)
+            weight = memory.effective_weight(on, reward, weight)
         if self.traits.pupils:
             self.traits.teach(arm, memory.row(on), reward, explored)
-        memory.take(on, reward, explored, weight)
+        memory.update(on, reward, explored, weight)
         self.account.hear()
         return weight
 

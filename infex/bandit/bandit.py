@@ -82,9 +82,9 @@ from infex.features.base import ScaledMap, checked_map, encoder_of
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import MARKS_KEPT, Taught
-from infex.models.base import Arrays, Estimator, checked_estimator, in_unit
+from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, Layout, PerArm, radius_at
-from infex.models.model import ModelState, Turns
+from infex.models.model import ModelState, ObservationNumbers
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
 from infex.models.posterior import Posterior
@@ -127,7 +127,7 @@ class Correction(NamedTuple):
     """
 
     counted: float
-    turns: Turns
+    turns: ObservationNumbers
 
 
 @final
@@ -198,7 +198,7 @@ class Bandit:
         known = checked("policy", policy)
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
         apart = traits_of(known).uses_explored
-        memory = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
+        memory = ModelState.empty(source.layout, prior.inside, apart, rescaled(estimator, source.unit))
         memory.pulls = _no_pulls(source)
         agent = Agent(known, memory)
         self._begin(source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending())
@@ -509,7 +509,7 @@ class Bandit:
     def _version(self) -> tuple[int, int, int]:
         """What any change changes: decisions taken, changes of arms and policy, rewards told."""
         account = self._agent.account
-        return account.t, account.changes, self._agent.memory.all.told
+        return account.t, account.changes, self._agent.memory.all.n_observations
 
     def _features_of(self, arm: int) -> tuple[float, ...] | None:
         """The features of one of the fixed arms; None where arms change."""
@@ -576,7 +576,7 @@ class Bandit:
             rows = list(zip(waiting, values.tolist(), counts.tolist(), strict=True))
             memory = self._agent.memory
             for (_, on), value, weight in rows:
-                memory.counted(on, value, weight)  # which refuses it, before anything is learnt
+                memory.effective_weight(on, value, weight)  # which refuses it, before anything is learnt
             if values.size:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if self._log is not None:
@@ -594,9 +594,9 @@ class Bandit:
         decision, on = waiting
         agent = self._agent
         if self._log is not None and not logged:
-            agent.memory.counted(on, reward, weight)  # which refuses it
+            agent.memory.effective_weight(on, reward, weight)  # which refuses it
             self._log.write_rewards([(decision, reward, weight)])
-        turns = None if self._history is None else agent.memory.turns(on, decision.explored)
+        turns = None if self._history is None else agent.memory.observation_numbers(on, decision.explored)
         counted = agent.learn(decision.arm, on, reward, decision.explored, weight)
         if agent.memory.pulls is not None:
             self._count_pull(decision)
@@ -666,7 +666,7 @@ class Bandit:
                 f"{safe_repr(self.policy)} keeps a state of its own, of which no reward can be changed"
             )
         if revision.after is not None:
-            self._agent.memory.all.refuse(revision.after)
+            self._agent.memory.all.check_reward(revision.after)
         self._agent.memory.revise(revision, own_turn)
         self._agent.account.hear()
 
@@ -711,17 +711,17 @@ class Bandit:
                 raise InvalidReward(f"explored must be True or False for each of {count} rewards")
             if memory.searches or agent.traits.pupils:
                 for n in range(count):
-                    counts[n] = memory.counted(grounds.on(n), float(values[n]), float(counts[n]))
+                    counts[n] = memory.effective_weight(grounds.on(n), float(values[n]), float(counts[n]))
             if count:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if agent.traits.pupils:
                 for n in range(count):
                     row = memory.row(grounds.on(n))
                     agent.traits.teach(int(places[n]), row, float(values[n]), bool(tried[n]))
-            memory.all.gather(grounds, values, counts)
+            memory.all.bulk_update(grounds, values, counts)
             if memory.explored is not None and tried.any():
                 mine = np.flatnonzero(tried)
-                memory.explored.gather(grounds.at(mine), values[mine], counts[mine])
+                memory.explored.bulk_update(grounds.at(mine), values[mine], counts[mine])
             if memory.pulls is not None:
                 memory.pulls += np.bincount(places, minlength=memory.pulls.size)
             agent.account.noticed.update(noticed)
@@ -828,7 +828,7 @@ class Bandit:
         """
         with self._lock:
             memory, layout = self._agent.memory, self._arms.layout
-            theta = memory.all.known().theta
+            theta = memory.all.posterior().theta
             if isinstance(on, ArmRow):
                 assert isinstance(layout, PerArm)
                 own = theta[on.arm * layout.dim : (on.arm + 1) * layout.dim]
@@ -934,7 +934,7 @@ class Bandit:
         memory = self._agent.memory
         memory.pending_design = None
         if narrows:
-            memory.foresee([self._pending.grounds()] if len(self._pending) else [])
+            memory.track_pending([self._pending.grounds()] if len(self._pending) else [])
 
     @property
     def features(self) -> FeatureMap | None:
@@ -974,7 +974,7 @@ class Bandit:
         for its features, numbers from -1 to 1, as `names` names them. With `Logistic` it tells log-odds.
         """
         with self._lock:
-            theta, features = self._agent.memory.all.known().theta, self.features
+            theta, features = self._agent.memory.all.posterior().theta, self.features
         return shown(features.in_units(theta) if isinstance(features, ScaledMap) else theta)
 
     @property
@@ -1068,7 +1068,7 @@ class Bandit:
     def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
         agent, before, layout = self._agent, self._agent.memory, arms.layout
         if isinstance(arms, Fixed) or isinstance(layout, PerArm):
-            agent.memory = before.over(layout, places)
+            agent.memory = before.rearranged(layout, places)
         else:  # one regression for a map knows no arms
             assert before.pulls is not None
             agent.memory = before.with_pulls(np.where(places >= 0, before.pulls[places], 0))
@@ -1117,7 +1117,7 @@ class Bandit:
             arms, widening = extended(self._arms, more, numbers, categories, longest)
             added, prior = FeaturesAdded(widening), self._prior.over(widening.scale)
             kept = {name: array for name, array in before.arrays().items() if name != "columns"}
-            estimator = in_unit(self._estimator, prior.unit)
+            estimator = rescaled(self._estimator, prior.unit)
             memory = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
             memory.restore(widening.arrays(kept))
             memory.pulls = before.pulls
@@ -1164,7 +1164,7 @@ class Bandit:
             new = new_deltas(changes, self._problem(), self._replication, name, memory)
             for delta in new:
                 self._replication.add(delta, memory)
-                memory.grow(delta.growths)
+                memory.add_statistics(delta.growths)
                 self._agent.account.hear()
             self._taught = self._taught + taught if new else self._taught
             return sum(last - first for delta in new for first, last in delta.spans.values())
@@ -1297,7 +1297,10 @@ class Bandit:
         with self._lock:
             memory = self._agent.memory
             ground = self._waiting(decision.id).on if on is None else on
-            return Correction(memory.counted(ground, reward, weight), memory.turns(ground, decision.explored))
+            return Correction(
+                memory.effective_weight(ground, reward, weight),
+                memory.observation_numbers(ground, decision.explored),
+            )
 
     def correct(
         self,
@@ -1326,7 +1329,7 @@ class Bandit:
     def refuse_reward(self, reward: float) -> None:
         """Refuses a reward that is out of the bandit's range, or that its estimator cannot take in."""
         self._rule.number(reward)
-        self._agent.memory.all.refuse(reward)
+        self._agent.memory.all.check_reward(reward)
 
     def warn_no_more(self) -> None:
         """Lets a bandit take large rewards without a word: whoever told them first was warned."""
@@ -1522,7 +1525,7 @@ class Bandit:
         known = {label: place for place, label in enumerate(before)}
         places = np.array([known.get(label, GONE) for label in labels])
         if apart:
-            agent.memory = memory.over(now, places)
+            agent.memory = memory.rearranged(now, places)
             changed = moved(places, memory.columns)
             self._pending.change(changed)
             if self._history is not None:
@@ -1733,7 +1736,7 @@ def _memory_of(
         raise CannotLoad(
             f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
         )
-    memory = ModelState.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
+    memory = ModelState.empty(layout, prior.inside, apart, rescaled(estimator, prior.unit))
     if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
         arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
     try:
