@@ -83,7 +83,7 @@ from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import MARKS_KEPT, Taught
 from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
-from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, Layout, PerArm, radius_at
+from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, Layout, PerArm, radius_of
 from infex.models.model import ModelState, ObservationNumbers
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
@@ -395,7 +395,7 @@ class Bandit:
         estimate = posterior.estimate(arm)
         if arm != greedy and not explored and arm in tied(posterior.estimates):
             greedy = arm
-        margin = radius_at(self._radius(posterior), arm) * posterior.width(arm)
+        margin = radius_of(self._radius(posterior), arm) * posterior.width(arm)
         if not margin >= 0.0:
             radius = self._radius(posterior)
             raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
@@ -413,7 +413,7 @@ class Bandit:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
         if agent.memory.pending_design is not None:
-            agent.memory.pending_design.add((decision, on))
+            agent.memory.pending_design.add(decision, on)
 
     def _checked(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
@@ -934,7 +934,7 @@ class Bandit:
         memory = self._agent.memory
         memory.pending_design = None
         if narrows:
-            memory.track_pending([self._pending.grounds()] if len(self._pending) else [])
+            memory.track_pending(self._pending.batch() if len(self._pending) else None)
 
     @property
     def features(self) -> FeatureMap | None:

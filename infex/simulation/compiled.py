@@ -22,6 +22,7 @@ from infex.core.contexts import ContextsRun
 from infex.core.estimators import Fit
 from infex.core.forced import ForcedRun
 from infex.core.general import GeneralRun
+from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.core.runs import Law, Outcome
 from infex.core.simulation import FixedArmsRun
@@ -31,7 +32,7 @@ from infex.environments.reward_laws import RewardSource
 from infex.errors import NoRecord
 from infex.models.base import Estimator, FitSpec, fit_spec
 from infex.models.model import ModelState
-from infex.models.ridge import RidgeModel, RidgePosterior, checked_penalty
+from infex.models.ridge import RidgeModel, checked_penalty
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies import Infex
 from infex.policies.base import Policy, traits_of
@@ -147,7 +148,7 @@ def play_compiled(
         run: Outcome = _play_contexts(instance, seed, terms, plan, learnt)
     else:
         assert learnt is None or isinstance(learnt, RidgeModel)
-        sums = None if learnt is None else learnt.snapshot()
+        sums = None if learnt is None else learnt.sufficient_statistics().sums
         if is_steady(instance) and plan.is_plain:
             run = _play_fixed(instance, seed, terms, plan, sums)
         else:
@@ -207,7 +208,7 @@ def _play_contexts(
     form, size = plan.form, (instance.count, instance.context_dim, checked_penalty(terms.penalty))
     source = RewardSource(instance.law, seed, instance.key)
     run = ContextsRun(
-        RidgeBank(*size, None if learnt is None else learnt.sufficient_statistics().truth),
+        RidgeBank(*size, None if learnt is None else learnt.sufficient_statistics().sums),
         form.core_base,
         instance.law.kind,
         instance.law.noises,

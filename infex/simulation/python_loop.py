@@ -184,7 +184,7 @@ class PythonLoop:
             agent.learn(*gained)
             return
         if pending_design is not None:
-            pending_design.add((decision, gained.on))
+            pending_design.add(decision, gained.on)
         if self._delays[t - 1] != NEVER:
             self._due[t + self._delays[t - 1]].append((gained, decision))
         for arrival, decided in self._due.pop(t, ()):

@@ -354,11 +354,11 @@ def _refuse(learnt: RidgeModel | RidgeBankModel, problem: Instance) -> None:
         mine = (problem.count, problem.context_dim, 0)
         if not isinstance(learnt, RidgeBankModel) or learnt.layout != mine:
             raise InvalidSetting(
-                f"runs in contexts begin with a BlockRidge of {problem.count} arms on {problem.context_dim} "
-                "features"
+                f"runs in contexts begin with a RidgeBankModel of {problem.count} arms on "
+                f"{problem.context_dim} features"
             )
-    elif not isinstance(learnt, RidgeModel) or problem.dim != learnt.dim:
-        size = learnt.dim if isinstance(learnt, RidgeModel) else "other"
+    elif not isinstance(learnt, RidgeModel) or problem.dim != len(learnt.columns):
+        size = len(learnt.columns) if isinstance(learnt, RidgeModel) else "other"
         raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
     plain = isinstance(problem, LinearInstance) and problem.is_plain
     if not plain and (

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from infex import Bandit, Greedy, LinUCB, models
 from infex.arrays import Floats
+from infex.core.posterior import RidgePosterior
 from infex.errors import InvalidSetting
-from infex.models.ridge import RidgeModel, RidgePosterior
+from infex.models.ridge import RidgeModel
 from tests.models.exact import Exact, Row, dot, solve
 
 EXAMPLES = 100
@@ -39,7 +40,7 @@ def assert_exact(known: RidgePosterior, exact: Weighed, rows: Floats, size: floa
     theta = exact.theta
     means = np.array([float(dot(x, theta)) for x in fractions_of(rows)])
     roots = np.sqrt([float(dot(x, solve(exact.gram, x))) for x in fractions_of(rows)])
-    on = known.on(np.ascontiguousarray(rows.T))
+    on = known.over(np.ascontiguousarray(rows.T))
     np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * size * (1.0 + roots.max()))
     np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
     assert known.log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-7, abs=1e-12)
