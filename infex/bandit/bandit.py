@@ -25,6 +25,7 @@ from infex.arrays import Bools, Floats, Integers, Label, fitting, fitting_rows, 
 from infex.bandit import persistence
 from infex.bandit.agent import Agent, Step
 from infex.bandit.arms import (
+    MOST_AT_ONCE,
     NOTHING_ASKED,
     Arms,
     BatchRules,
@@ -198,9 +199,9 @@ class Bandit:
         known = checked("policy", policy)
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
         apart = traits_of(known).uses_explored
-        memory = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
-        memory.pulls = _no_pulls(source)
-        agent = Agent(known, memory)
+        model = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
+        model.pulls = _no_pulls(source)
+        agent = Agent(known, model)
         self._begin(source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending())
         warn_if_underexplored(agent.policy, source.layout, horizon)
         self._foresee(narrowing)
@@ -304,13 +305,18 @@ class Bandit:
         with self._lock:
             requests = self._arms.requests(asked, labels, BatchRules(allowed, offered, explore))
             keys = self._own_ids(ids, len(requests))
-            account, note, taken = self._agent.account.copy(), self._agent.note, []
+            account, note = self._agent.account.copy(), self._agent.note
+            taken: list[tuple[Request, DecisionRecord]] = []
             try:
-                for given, key in zip(requests, keys, strict=True):
-                    request = self._arms.read(given)
-                    record = self._decide(request, key)
+                while len(taken) < len(requests):
+                    request = self._arms.read(requests[len(taken)])
+                    record = self._decide(request, keys[len(taken)])
                     self._apply(record)
                     taken.append((request, record))
+                    for key in keys[len(taken) : len(taken) + self._repeats(request, record)]:
+                        record = self._repeated(record, key)
+                        self._apply(record)
+                        taken.append((request, record))
                 if self._log is not None:
                     self._write_rows(taken)
             except BaseException as error:
@@ -321,6 +327,21 @@ class Bandit:
                     raise type(error)(f"request {len(taken)}: {error}") from error
                 raise
         return Decisions(record.decision for _, record in taken)
+
+    def _repeats(self, request: Request, record: DecisionRecord) -> int:
+        """How many further rounds of a batch have the decision that was just applied.
+
+        Over fixed arms, with nothing learnt in between, greedy rounds do, until the next that may explore.
+        """
+        if request is not NOTHING_ASKED or record.turn is not Turn.REST or record.note is not None:
+            return 0
+        return int(min(self._agent.greedy_rounds_after(record.decision.t), MOST_AT_ONCE))
+
+    def _repeated(self, record: DecisionRecord, own_id: str | None) -> DecisionRecord:
+        """The same decision in the next round, under its own id."""
+        t = record.decision.t + 1
+        key = self._ids.of_round(t) if own_id is None else own_id
+        return DecisionRecord(Decision(key, t, *record.decision[2:]), *record[1:])
 
     def decide(
         self,
@@ -370,9 +391,10 @@ class Bandit:
         rng = self._draws.at(t)
         step = agent.decide(t, posterior, rng) if agent.traits.trusted else self._watched(t, posterior, rng)
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
-        decision = self._explained(key, t, step, posterior, offered.labels)
+        decision = self._explained(key, step, posterior, offered.labels)
+        choice = step.choice
         return DecisionRecord(
-            decision, step.on, step.choice.turn, step.choice.note, step.loss, noticed, own_id is not None,
+            decision, step.on, choice.turn, choice.note, step.loss, noticed, own_id is not None,
             agent.account.changes,
         )  # fmt: skip
 
@@ -388,32 +410,33 @@ class Bandit:
             raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
         return step
 
-    def _explained(self, key: str, t: int, step: Step, posterior: Posterior, labels: Labels) -> Decision:
+    def _explained(self, key: str, step: Step, posterior: Posterior, labels: Labels) -> Decision:
         """What was chosen, with all that was known of its arm, among all those on offer."""
-        place, explored, _, reason, _, probability, chance, law, _ = step.choice
-        arm, greedy = posterior.seat(place), posterior.greedy
-        estimate = posterior.estimate(arm)
+        place, explored, _, reason, _, propensity, explore_probability, base_propensity, _ = step.choice
+        arm, greedy = step.arm, posterior.greedy
         if arm != greedy and not explored and arm in tied(posterior.estimates):
             greedy = arm
-        margin = radius_at(self._radius(posterior), arm) * posterior.width(arm)
+        estimate, width = posterior.estimate_and_width(arm)
+        radius = self._radius(posterior)
+        margin = radius_at(radius, arm) * width
         if not margin >= 0.0:
-            radius = self._radius(posterior)
             raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
         return Decision(
-            key, t, place, None if labels is None else labels[place], explored, posterior.place(greedy),
-            estimate, estimate - margin, estimate + margin,
-            probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
+            key, step.t, place, None if labels is None else labels[place], explored,
+            place if arm == greedy else posterior.place(greedy), estimate, estimate - margin,
+            estimate + margin, propensity, reason or (Reason.EXPLORED if explored else Reason.GREEDY),
+            explore_probability, base_propensity,
         )  # fmt: skip
 
     def _apply(self, record: DecisionRecord) -> None:
         """The only change that a decision makes."""
         agent, decision, on = self._agent, record.decision, record.on
-        agent.apply(*record.effects)
+        agent.apply(decision.t, decision.explored, record.turn, record.loss, record.different, record.note)
         if record.noticed:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
-        if agent.memory.pending_design is not None:
-            agent.memory.pending_design.add((decision, on))
+        if agent.model.pending_design is not None:
+            agent.model.pending_design.add((decision, on))
 
     def _checked(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
@@ -509,7 +532,7 @@ class Bandit:
     def _version(self) -> tuple[int, int, int]:
         """What any change changes: decisions taken, changes of arms and policy, rewards told."""
         account = self._agent.account
-        return account.t, account.changes, self._agent.memory.all.told
+        return account.t, account.changes, self._agent.model.all.told
 
     def _features_of(self, arm: int) -> tuple[float, ...] | None:
         """The features of one of the fixed arms; None where arms change."""
@@ -574,9 +597,9 @@ class Bandit:
             values = self._rule.numbers(rewards, len(waiting))
             counts = checked_weights(weights, len(waiting))
             rows = list(zip(waiting, values.tolist(), counts.tolist(), strict=True))
-            memory = self._agent.memory
+            model = self._agent.model
             for (_, on), value, weight in rows:
-                memory.counted(on, value, weight)  # which refuses it, before anything is learnt
+                model.counted(on, value, weight)  # which refuses it, before anything is learnt
             if values.size:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if self._log is not None:
@@ -594,11 +617,11 @@ class Bandit:
         decision, on = waiting
         agent = self._agent
         if self._log is not None and not logged:
-            agent.memory.counted(on, reward, weight)  # which refuses it
+            agent.model.counted(on, reward, weight)  # which refuses it
             self._log.write_rewards([(decision, reward, weight)])
-        turns = None if self._history is None else agent.memory.turns(on, decision.explored)
+        turns = None if self._history is None else agent.model.turns(on, decision.explored)
         counted = agent.learn(decision.arm, on, reward, decision.explored, weight)
-        if agent.memory.pulls is not None:
+        if agent.model.pulls is not None:
             self._count_pull(decision)
         self._resolve(waiting)
         if self._history is not None and turns is not None:
@@ -607,8 +630,8 @@ class Bandit:
     def _resolve(self, waiting: Waiting) -> None:
         """A decision was told, or dropped: it is pending no more."""
         self._pending.remove(waiting.decision.id)
-        if self._agent.memory.pending_design is not None:
-            self._agent.memory.pending_design.remove(*waiting)
+        if self._agent.model.pending_design is not None:
+            self._agent.model.pending_design.remove(*waiting)
 
     def _waiting(self, decision: Decision | str | int) -> Waiting:
         """The pending decision that is meant, and what its reward is learnt on."""
@@ -666,13 +689,13 @@ class Bandit:
                 f"{safe_repr(self.policy)} keeps a state of its own, of which no reward can be changed"
             )
         if revision.after is not None:
-            self._agent.memory.all.refuse(revision.after)
-        self._agent.memory.revise(revision, own_turn)
+            self._agent.model.all.refuse(revision.after)
+        self._agent.model.revise(revision, own_turn)
         self._agent.account.hear()
 
     def _count_pull(self, decision: Decision) -> None:
         """One more reward of an arm of a map with one regression, if the arm is still there."""
-        pulls, arms = self._agent.memory.pulls, self._arms
+        pulls, arms = self._agent.model.pulls, self._arms
         assert pulls is not None
         assert isinstance(arms, Mapped)
         place = arms.place_now(decision.t, decision.arm, decision.label)
@@ -702,28 +725,28 @@ class Bandit:
         ([2, 1], 0)
         """
         with self._lock:
-            agent, memory = self._agent, self._agent.memory
+            agent, model = self._agent, self._agent.model
             places, grounds, noticed = self._arms.logged(arms, contexts)
             count = grounds.size
             values, counts = self._rule.numbers(rewards, count), checked_weights(weights, count)
             tried = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
             if tried.shape != (count,) or tried.dtype != np.bool_ or is_masked(explored):
                 raise InvalidReward(f"explored must be True or False for each of {count} rewards")
-            if memory.searches or agent.traits.pupils:
+            if model.searches or agent.traits.pupils:
                 for n in range(count):
-                    counts[n] = memory.counted(grounds.on(n), float(values[n]), float(counts[n]))
+                    counts[n] = model.counted(grounds.on(n), float(values[n]), float(counts[n]))
             if count:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if agent.traits.pupils:
                 for n in range(count):
-                    row = memory.row(grounds.on(n))
+                    row = model.row(grounds.on(n))
                     agent.traits.teach(int(places[n]), row, float(values[n]), bool(tried[n]))
-            memory.all.gather(grounds, values, counts)
-            if memory.explored is not None and tried.any():
+            model.all.gather(grounds, values, counts)
+            if model.explored is not None and tried.any():
                 mine = np.flatnonzero(tried)
-                memory.explored.gather(grounds.at(mine), values[mine], counts[mine])
-            if memory.pulls is not None:
-                memory.pulls += np.bincount(places, minlength=memory.pulls.size)
+                model.explored.gather(grounds.at(mine), values[mine], counts[mine])
+            if model.pulls is not None:
+                model.pulls += np.bincount(places, minlength=model.pulls.size)
             agent.account.noticed.update(noticed)
             agent.account.hear()
 
@@ -810,7 +833,7 @@ class Bandit:
     def _intervals(self) -> NoiseIntervals:
         rule = self._rule
         return NoiseIntervals(
-            self._agent.memory, self._estimator, self.policy, rule.range, rule.largest_variance
+            self._agent.model, self._estimator, self.policy, rule.range, rule.largest_variance
         )
 
     def _offer(self, request: Request) -> Any:
@@ -827,8 +850,8 @@ class Bandit:
         where a map multiplies contexts by features of arms, the names of both are joined.
         """
         with self._lock:
-            memory, layout = self._agent.memory, self._arms.layout
-            theta = memory.all.known().theta
+            model, layout = self._agent.model, self._arms.layout
+            theta = model.all.known().theta
             if isinstance(on, ArmRow):
                 assert isinstance(layout, PerArm)
                 own = theta[on.arm * layout.dim : (on.arm + 1) * layout.dim]
@@ -836,7 +859,7 @@ class Bandit:
                 names = self._feature_names(layout.dim)
                 names += [f"shared feature {place}" for place in range(layout.shared)]
             else:
-                products = theta * memory.row(on)
+                products = theta * model.row(on)
                 names = self._feature_names(len(products))
             return dict(zip(names, products.tolist(), strict=True))
 
@@ -903,7 +926,7 @@ class Bandit:
     @property
     def arms(self) -> Floats:
         """The fixed arms, (K, d)."""
-        return shown(self._agent.memory.columns.T)
+        return shown(self._agent.model.columns.T)
 
     @property
     def allowed(self) -> Bools | None:
@@ -919,7 +942,7 @@ class Bandit:
     @property
     def narrows(self) -> bool:
         """Do pending decisions narrow what exploring reads? It can be switched at any time."""
-        return self._agent.memory.pending_design is not None
+        return self._agent.model.pending_design is not None
 
     @narrows.setter
     def narrows(self, narrows: bool) -> None:
@@ -931,10 +954,10 @@ class Bandit:
 
     def _foresee(self, narrows: bool) -> None:
         """Lets exploring look at all that is pending, or at none of it."""
-        memory = self._agent.memory
-        memory.pending_design = None
+        model = self._agent.model
+        model.pending_design = None
         if narrows:
-            memory.foresee([self._pending.grounds()] if len(self._pending) else [])
+            model.foresee([self._pending.grounds()] if len(self._pending) else [])
 
     @property
     def features(self) -> FeatureMap | None:
@@ -974,7 +997,7 @@ class Bandit:
         for its features, numbers from -1 to 1, as `names` names them. With `Logistic` it tells log-odds.
         """
         with self._lock:
-            theta, features = self._agent.memory.all.known().theta, self.features
+            theta, features = self._agent.model.all.known().theta, self.features
         return shown(features.in_units(theta) if isinstance(features, ScaledMap) else theta)
 
     @property
@@ -987,13 +1010,13 @@ class Bandit:
     def pulls(self) -> Integers | None:
         """How many rewards every arm was told, (K,); None if arms change every round."""
         with self._lock:
-            memory, layout = self._agent.memory, self._arms.layout
+            model, layout = self._agent.model, self._arms.layout
             if isinstance(self._arms, Changing):
                 return None
             if isinstance(layout, PerArm):
                 offer = ContextOffer(np.zeros(layout.dim), np.zeros((layout.arms, layout.shared)))
-                return memory.offer(offer).pulls
-            return memory.posterior().pulls if memory.pulls is None else shown(memory.pulls.copy())
+                return model.offer(offer).pulls
+            return model.posterior().pulls if model.pulls is None else shown(model.pulls.copy())
 
     @property
     def noticed(self) -> dict[str, int]:
@@ -1049,7 +1072,7 @@ class Bandit:
             if self._agent.traits.pupils:
                 raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
-            columns = self._agent.memory.columns
+            columns = self._agent.model.columns
             if isinstance(before, Mapped) and isinstance(after, Mapped):
                 after.note_removal(self.t, stay, before.features.count, self._pending.oldest)
             self._replace_arms(after, stay)
@@ -1066,13 +1089,13 @@ class Bandit:
             return ArmsRemoved.of(stay, before)
 
     def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
-        agent, before, layout = self._agent, self._agent.memory, arms.layout
+        agent, before, layout = self._agent, self._agent.model, arms.layout
         if isinstance(arms, Fixed) or isinstance(layout, PerArm):
-            agent.memory = before.over(layout, places)
+            agent.replace_model(before.over(layout, places))
         else:  # one regression for a map knows no arms
             assert before.pulls is not None
-            agent.memory = before.with_pulls(np.where(places >= 0, before.pulls[places], 0))
-        self._replication = self._replication.move(before, agent.memory, places)
+            agent.replace_model(before.with_pulls(np.where(places >= 0, before.pulls[places], 0)))
+        self._replication = self._replication.move(before, agent.model, places)
         if isinstance(layout, PerArm):
             agent.note = forgotten(agent.note)
         self._arms = arms
@@ -1109,7 +1132,7 @@ class Bandit:
         ('intercept', 'age', 'visits', 'country=FR', 'country=DE', 'country=IT')
         """
         with self._lock:
-            agent, before, narrows = self._agent, self._agent.memory, self.narrows
+            agent, before, narrows = self._agent, self._agent.model, self.narrows
             if agent.traits.pupils:
                 raise InvalidSetting(
                     f"{safe_repr(self.policy)} keeps a state of its own, of the features there are"
@@ -1118,14 +1141,15 @@ class Bandit:
             added, prior = FeaturesAdded(widening), self._prior.over(widening.scale)
             kept = {name: array for name, array in before.arrays().items() if name != "columns"}
             estimator = in_unit(self._estimator, prior.unit)
-            memory = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
-            memory.restore(widening.arrays(kept))
-            memory.pulls = before.pulls
+            model = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
+            model.restore(widening.arrays(kept))
+            model.pulls = before.pulls
             note = added.note(agent.note)
             if not _accepts(self.policy, note, arms.dim):
                 raise NotKept(f"{safe_repr(self.policy)} has noted what cannot be brought to more features")
-            self._replication = self._replication.restart(before, memory)
-            agent.memory, agent.note, self._arms, self._prior = memory, note, arms, prior
+            self._replication = self._replication.restart(before, model)
+            agent.replace_model(model)
+            agent.note, self._arms, self._prior = note, arms, prior
             agent.account.changes += 1
             self._pending.change(added.on)
             if self._history is not None:
@@ -1146,7 +1170,7 @@ class Bandit:
         """
         with self._lock:
             self._refuse_learners()
-            deltas = self._replication.take(self._ids.name, self._agent.memory)
+            deltas = self._replication.take(self._ids.name, self._agent.model)
             return Changes(self._problem(), deltas)
 
     def apply(self, changes: Changes) -> int:
@@ -1159,12 +1183,12 @@ class Bandit:
             raise CannotMerge(f"a bandit applies what `changes` gave, got {safe_repr(changes)}")
         with self._lock:
             self._refuse_learners()
-            memory, name = self._agent.memory, self._ids.name
+            model, name = self._agent.model, self._ids.name
             taught = _taught_of(changes.problem.get("taught", []))
-            new = new_deltas(changes, self._problem(), self._replication, name, memory)
+            new = new_deltas(changes, self._problem(), self._replication, name, model)
             for delta in new:
-                self._replication.add(delta, memory)
-                memory.grow(delta.growths)
+                self._replication.add(delta, model)
+                model.grow(delta.growths)
                 self._agent.account.hear()
             self._taught = self._taught + taught if new else self._taught
             return sum(last - first for delta in new for first, last in delta.spans.values())
@@ -1175,9 +1199,9 @@ class Bandit:
 
     def _problem(self) -> dict[str, Any]:
         """What sums are of, as plain data: another bandit takes them in if it is of the same."""
-        layout, memory = self._arms.layout, self._agent.memory
-        return shape_of(layout, memory) | {
-            "estimator": describe(self._estimator) if memory.searches else None,
+        layout, model = self._arms.layout, self._agent.model
+        return shape_of(layout, model) | {
+            "estimator": describe(self._estimator) if model.searches else None,
             "features": None if self.features is None else describe_map(self.features),
             "labels": None if self.labels is None else list(self.labels),
             "rows": [] if isinstance(layout, PerArm) else self.arms.tolist(),
@@ -1295,9 +1319,9 @@ class Bandit:
         that.
         """
         with self._lock:
-            memory = self._agent.memory
+            model = self._agent.model
             ground = self._waiting(decision.id).on if on is None else on
-            return Correction(memory.counted(ground, reward, weight), memory.turns(ground, decision.explored))
+            return Correction(model.counted(ground, reward, weight), model.turns(ground, decision.explored))
 
     def correct(
         self,
@@ -1319,14 +1343,14 @@ class Bandit:
                 self._revise(Revision(on, before, after, learnt.counted, learnt.turns[0]), learnt.turns[1])
                 return
             self._agent.learn(arm, on, after, decision.explored, learnt.counted)
-            pulls = self._agent.memory.pulls
+            pulls = self._agent.model.pulls
             if pulls is not None and arm != GONE:
                 pulls[arm] += 1
 
     def refuse_reward(self, reward: float) -> None:
         """Refuses a reward that is out of the bandit's range, or that its estimator cannot take in."""
         self._rule.number(reward)
-        self._agent.memory.all.refuse(reward)
+        self._agent.model.all.refuse(reward)
 
     def warn_no_more(self) -> None:
         """Lets a bandit take large rewards without a word: whoever told them first was warned."""
@@ -1397,11 +1421,11 @@ class Bandit:
 
     def _content(self, digesting: bool = False) -> tuple[dict[str, Any], Arrays]:
         """All of the bandit as plain data and arrays."""
-        agent, memory = self._agent, self._agent.memory
+        agent, model = self._agent, self._agent.model
         if agent.traits.pupils and not digesting:
             raise CannotSave(f"{safe_repr(self.policy)} keeps a state of its own, which a file cannot hold")
         pending, waiting = self._pending.arrays("pending")
-        replication, passed = self._replication.arrays(self._ids.name, memory)
+        replication, passed = self._replication.arrays(self._ids.name, model)
         remembered, history = (None, {}) if self._history is None else self._history.arrays()
         header = {
             "written_by": f"infex {__version__}",
@@ -1419,7 +1443,7 @@ class Bandit:
             else [],
             "seed": self._seed,
             "prior": list(self._prior),
-            "pulls": None if memory.pulls is None else memory.pulls.tolist(),
+            "pulls": None if model.pulls is None else model.pulls.tolist(),
             "narrows": self.narrows,
             "rewards": None if self.rewards is None else list(self.rewards),
             "account": agent.account.record(),
@@ -1429,7 +1453,7 @@ class Bandit:
             "replication": replication,
             "taught": list(self._taught.marks),
         }
-        return header, memory.arrays() | waiting | passed | history
+        return header, model.arrays() | waiting | passed | history
 
     @staticmethod
     def _loaded(
@@ -1476,9 +1500,9 @@ class Bandit:
             held, given_layout = _told_layout(layout), _told_layout(source.layout)
             raise CannotLoad(f"{path} holds {held}, which cannot go on as {given_layout}")
         prior = Prior.restored(header["prior"], own_estimator)
-        memory = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
-        memory.pulls = _pulls_of(source, header["pulls"])
-        agent = Agent(own_policy, memory)
+        model = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
+        model.pulls = _pulls_of(source, header["pulls"])
+        agent = Agent(own_policy, model)
         agent.account.restore(header["account"])
         agent.policy = own_policy  # whose windows may look back at what was explored
         t = agent.account.t
@@ -1496,8 +1520,8 @@ class Bandit:
         bandit = Bandit.__new__(Bandit)
         ids = Ids(past_from(header["ids"]))
         bandit._begin(source, agent, seed, own_estimator, prior, rule, history, ids, pending)
-        shape = shape_of(layout, memory)
-        bandit._replication = Replication.restored(header["replication"], arrays, shape, memory)
+        shape = shape_of(layout, model)
+        bandit._replication = Replication.restored(header["replication"], arrays, shape, model)
         bandit._taught = _taught_of(header["taught"])
         bandit._match_arms(path, layout, _labels_of(header["labels"]))
         bandit._foresee(narrows)
@@ -1505,16 +1529,16 @@ class Bandit:
 
     def _match_arms(self, path: FilePath, held: Layout, before: Labels) -> None:
         """Brings what a file tells of each arm to where the map has it now, by label."""
-        now, labels, agent, memory = self._arms.layout, self._arms.labels, self._agent, self._agent.memory
+        now, labels, agent, model = self._arms.layout, self._arms.labels, self._agent, self._agent.model
         apart = isinstance(held, PerArm)
-        if not isinstance(self._arms, Mapped) or (memory.pulls is None and not apart):
+        if not isinstance(self._arms, Mapped) or (model.pulls is None and not apart):
             return
         count = self._arms.features.count
-        if before == labels and (memory.pulls is None or memory.pulls.size == count):
+        if before == labels and (model.pulls is None or model.pulls.size == count):
             return
         if before is None or labels is None:
-            if memory.pulls is not None and not memory.pulls.any():
-                memory.pulls = np.zeros(count, dtype=np.int64)
+            if model.pulls is not None and not model.pulls.any():
+                model.pulls = np.zeros(count, dtype=np.int64)
                 return
             if apart:
                 return
@@ -1522,23 +1546,23 @@ class Bandit:
         known = {label: place for place, label in enumerate(before)}
         places = np.array([known.get(label, GONE) for label in labels])
         if apart:
-            agent.memory = memory.over(now, places)
-            changed = moved(places, memory.columns)
+            agent.replace_model(model.over(now, places))
+            changed = moved(places, model.columns)
             self._pending.change(changed)
             if self._history is not None:
                 self._history.change(changed)
             agent.note = forgotten(agent.note)
         else:
-            assert memory.pulls is not None
-            agent.memory = memory.with_pulls(np.where(places >= 0, memory.pulls[places], 0))
-        self._replication = self._replication.move(memory, agent.memory, places)
+            assert model.pulls is not None
+            agent.replace_model(model.with_pulls(np.where(places >= 0, model.pulls[places], 0)))
+        self._replication = self._replication.move(model, agent.model, places)
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the lock and the log; a copy is another instance, whose ids are its own."""
         with self._lock:
             kept = {name: value for name, value in vars(self).items() if name not in NOT_COPIED}
             kept["_ids"] = Ids(self._ids.after(self.t))
-            kept["_replication"] = self._replication.successor(self._ids.name, self._agent.memory)
+            kept["_replication"] = self._replication.successor(self._ids.name, self._agent.model)
             return copy.deepcopy(kept)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -1562,7 +1586,7 @@ class Bandit:
         self._lock = threading.RLock()
         before = self._ids.name
         self._ids.of_round(self.t + 1)  # which makes a new name
-        self._replication = self._replication.successor(before, self._agent.memory)
+        self._replication = self._replication.successor(before, self._agent.model)
 
 
 _ALIVE: weakref.WeakSet[Bandit] = weakref.WeakSet()
@@ -1733,17 +1757,17 @@ def _memory_of(
         raise CannotLoad(
             f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
         )
-    memory = ModelState.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
+    model = ModelState.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
     if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
         arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
     try:
-        memory.restore(arrays)
+        model.restore(arrays)
     except KeyError:
         if describe(estimator) == header["estimator"]:
             raise
         before = header["estimator"] or "ridge regression"
         raise CannotLoad(f"{safe_repr(estimator)} cannot go on from what {before} has learnt") from None
-    return memory
+    return model
 
 
 def _same_kind(held: Layout, given: Layout) -> bool:

@@ -175,11 +175,11 @@ class PythonLoop:
         offer = ContextOffer(columns) if columns is not None and columns.ndim == 1 else columns
         posterior = self._agent.posterior(offer)
         step = self._agent.decide(t, posterior, self._rng)
-        return step, 0.0 if self._agent.memory.pending_design is None else posterior.estimate(step.choice.arm)
+        return step, 0.0 if self._agent.model.pending_design is None else posterior.estimate(step.choice.arm)
 
     def _learn(self, t: int, gained: Arrival, decision: Unrewarded) -> None:
         """The reward of round t goes on its way, and those that are due arrive."""
-        agent, pending_design = self._agent, self._agent.memory.pending_design
+        agent, pending_design = self._agent, self._agent.model.pending_design
         if self._delays is None:
             agent.learn(*gained)
             return

@@ -379,7 +379,7 @@ def test_a_file_whose_map_is_of_another_size_is_refused(tmp_path: Path) -> None:
 def test_memory_is_that_of_small_regressions() -> None:
     rule = features.hybrid(features.interactions(np.eye(4)[np.zeros(200, dtype=int)], 20), own=None)
     bandit = Bandit(features=rule, policy=LinUCB())
-    memory = bandit._agent.memory
+    memory = bandit._agent.model
     numbers = sum(array.size for array in memory.arrays().values())
     assert numbers <= 4 * (80**2 + 200 * (20**2 + 20 * 80)) < 4080**2 / 8
     posterior = bandit.posterior(context=np.full(20, 0.2))

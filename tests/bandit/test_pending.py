@@ -190,7 +190,7 @@ def course(bandit: Bandit, probe: Probe, own: bool, kind: str, rng: np.random.Ge
 def row_of(bandit: Bandit, key: str) -> Any:
     """The features that the reward of a pending decision will be learnt on."""
     on = next(each.on for each in bandit.waiting() if each.decision.id == key)
-    return bandit._agent.memory.row(on)
+    return bandit._agent.model.row(on)
 
 
 def leave(bandit: Bandit, dense: Dense, apart: Dense, rng: np.random.Generator) -> None:

@@ -41,7 +41,7 @@ def test_sums_that_are_none_are_refused(tmp_path: Path, estimator: Any) -> None:
     """Negated ones were believed: intervals were turned round, or no numbers."""
     names = [
         name
-        for name in told(estimator)._agent.memory.arrays()
+        for name in told(estimator)._agent.model.arrays()
         if name.endswith(("truth", "faded", "faded twice"))
     ]
     for name in names:
