@@ -26,7 +26,7 @@ Ends = tuple[Floats, Floats, Floats]
 class NoiseIntervals:
     """Intervals of a bandit's arms: for rewards between `ends`, and a theta as long as the policy allows."""
 
-    __slots__ = ("_bound", "_ends", "_estimator", "_memory", "_variance")
+    __slots__ = ("_bound", "_ends", "_estimator", "_model", "_variance")
 
     def __init__(
         self,
