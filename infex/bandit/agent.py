@@ -179,3 +179,9 @@ def play_round(
     gained = reward(choice.arm)
     agent.learn(choice.arm, step.on, gained, choice.explored)
     return choice, gained
+
+
+def accepts(policy: Policy, note: Any, dim: int) -> bool:
+    """Can the policy read a note? One that says nothing of its notes reads any."""
+    fits = traits_of(policy).accepts
+    return note is None or fits is None or fits(note, dim)

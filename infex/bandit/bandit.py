@@ -21,13 +21,12 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Floats, Integers, Label, fitting, fitting_rows, is_masked, shown
-from infex.bandit import persistence
-from infex.bandit.agent import Agent, Step
+from infex.arrays import Bools, Floats, Integers, Label, fitting_rows, is_masked, shown
+from infex.bandit import archive
+from infex.bandit.agent import Agent, Step, accepts
 from infex.bandit.arms import (
     MOST_AT_ONCE,
     NOTHING_ASKED,
-    Arms,
     BatchRules,
     Changing,
     Fixed,
@@ -40,13 +39,13 @@ from infex.bandit.arms import (
 )
 from infex.bandit.decision import Decision, DecisionRecord, Decisions
 from infex.bandit.exploration import Exploration, warn_if_underexplored
-from infex.bandit.ids import Ids, past_from
+from infex.bandit.ids import Ids
 from infex.bandit.intervals import NoiseIntervals, checked_level
 from infex.bandit.logger import DecisionLogger, arm_count, header_of, request_behind, row_of
 from infex.bandit.pending import Pending, Waiting, moved
-from infex.bandit.persistence import FilePath
+from infex.bandit.persistence import Parts, no_pulls, taught_of
 from infex.bandit.prior import Prior
-from infex.bandit.replication import PREFIX, Changes, Replication, new_deltas, shape_of
+from infex.bandit.replication import Changes, Replication, new_deltas, shape_of
 from infex.bandit.reshape import ArmsRemoved, FeaturesAdded, Reshaping, extended
 from infex.bandit.rewards import (
     ON_DUPLICATE,
@@ -61,9 +60,7 @@ from infex.bandit.rewards import (
 from infex.checks import one_of, real, safe_repr, whole
 from infex.errors import (
     AlreadyTold,
-    CannotLoad,
     CannotMerge,
-    CannotSave,
     DamagedFile,
     DuplicateId,
     InfexError,
@@ -82,22 +79,20 @@ from infex.features import Encoded, FeatureMap
 from infex.features.base import ScaledMap, checked_map, encoder_of
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
-from infex.logs.log_marks import MARKS_KEPT, Taught
-from infex.models.base import Arrays, Estimator, checked_estimator, in_unit
-from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, Layout, PerArm, radius_at
+from infex.logs.log_marks import Taught
+from infex.models.base import Estimator, checked_estimator, in_unit
+from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_at
 from infex.models.model import ModelState, Turns
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
 from infex.models.posterior import Posterior
 from infex.models.sums import Revision
 from infex.policies.base import (
-    UNSAID_DELTA,
     Policy,
     Traits,
     checked,
     refuse_turn,
     revived,
-    settled,
     traits_of,
 )
 from infex.policies.choice import Choice, Reason, Turn, checked_choice, tied
@@ -105,19 +100,11 @@ from infex.policies.infex import laws_of
 from infex.policies.ucb import DEFAULT, forgotten
 from infex.records.catalog import shown as shown_thing
 from infex.records.description import describe, describe_map
-from infex.records.notes import note_of, note_record
 from infex.schedules.base import a_round
 from infex.streams import Rounds
-from infex.version import __version__
 
 STREAM = "bandit"
 NOT_COPIED = ("_lock", "_draws", "_log")
-SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
-ALWAYS_HELD = 10**6  # numbers of a model that take too little memory to look for them in its file
-BAD_CONTENT = (
-    InfexError, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
-    MemoryError,
-)  # fmt: skip
 
 
 class Correction(NamedTuple):
@@ -200,41 +187,35 @@ class Bandit:
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
         apart = traits_of(known).uses_explored
         model = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
-        model.pulls = _no_pulls(source)
+        model.pulls = no_pulls(source)
         agent = Agent(known, model)
-        self._begin(source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending())
+        self._begin(
+            Parts(
+                source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending(),
+                Replication(), Taught(), narrowing,
+            )
+        )  # fmt: skip
         warn_if_underexplored(agent.policy, source.layout, horizon)
-        self._foresee(narrowing)
         if log is not None:
             self.log_to(log)
 
-    def _begin(
-        self,
-        arms: Arms,
-        agent: Agent,
-        seed: int,
-        estimator: Estimator | None,
-        prior: Prior,
-        rule: RewardRule,
-        history: RewardHistory | None,
-        ids: Ids,
-        pending: Pending,
-    ) -> None:
-        self._arms, self._agent, self._seed, self._estimator, self._prior = (
-            arms,
-            agent,
-            seed,
-            estimator,
-            prior,
-        )
-        self._rule, self._history, self._ids, self._pending = rule, history, ids, pending
-        self._draws = Rounds(seed, STREAM)
+    def _begin(self, parts: Parts) -> None:
+        self._arms, self._agent, self._seed = parts.arms, parts.agent, parts.seed
+        self._estimator, self._prior, self._rule = parts.estimator, parts.prior, parts.rule
+        self._history, self._ids, self._pending = parts.history, parts.ids, parts.pending
+        self._replication, self._taught = parts.replication, parts.taught
+        self._draws = Rounds(self._seed, STREAM)
         self._lock = threading.RLock()
-        self._replication = Replication()
-        self._taught = Taught()
         self._log: DecisionLogger | None = None
         self._follow()
+        self._foresee(parts.narrows)
         _ALIVE.add(self)
+
+    def _parts(self) -> Parts:
+        return Parts(
+            self._arms, self._agent, self._seed, self._estimator, self._prior, self._rule, self._history,
+            self._ids, self._pending, self._replication, self._taught, self.narrows,
+        )  # fmt: skip
 
     def _follow(self) -> None:
         """What is read off the policy, once."""
@@ -490,7 +471,7 @@ class Bandit:
 
     def _checked_note(self, note: Any, t: int) -> Any:
         note = revived(self.policy, note)
-        if not _accepts(self.policy, note, self._arms.dim):
+        if not accepts(self.policy, note, self._arms.dim):
             raise InvalidChoice(f"the note of round {t} is not one of {type(self.policy).__name__}'s")
         return note
 
@@ -1145,7 +1126,7 @@ class Bandit:
             model.restore(widening.arrays(kept))
             model.pulls = before.pulls
             note = added.note(agent.note)
-            if not _accepts(self.policy, note, arms.dim):
+            if not accepts(self.policy, note, arms.dim):
                 raise NotKept(f"{safe_repr(self.policy)} has noted what cannot be brought to more features")
             self._replication = self._replication.restart(before, model)
             agent.replace_model(model)
@@ -1184,7 +1165,7 @@ class Bandit:
         with self._lock:
             self._refuse_learners()
             model, name = self._agent.model, self._ids.name
-            taught = _taught_of(changes.problem.get("taught", []))
+            taught = taught_of(changes.problem.get("taught", []))
             new = new_deltas(changes, self._problem(), self._replication, name, model)
             for delta in new:
                 self._replication.add(delta, model)
@@ -1361,14 +1342,14 @@ class Bandit:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bandit to one file at `path`, in the place of an older one; pending decisions too."""
         with self._lock:
-            persistence.write(path, *self._content())
+            archive.write(path, *self._parts().content())
             if self._log is not None:
                 self._log.sync()
 
     def to_bytes(self) -> bytes:
         """All of the bandit, as the file would hold it that `save` writes."""
         with self._lock:
-            return persistence.to_bytes(*self._content())
+            return archive.to_bytes(*self._parts().content())
 
     @staticmethod
     def load(
@@ -1386,7 +1367,7 @@ class Bandit:
         What differs from what the file names is refused, unless you say `adopt=True`: then it takes
         over, as far as it can go on from what was learnt.
         """
-        return Bandit._loaded(path, *persistence.read(path), policy, estimator, features, adopt)
+        return Bandit._of(Parts.restored(path, *archive.read(path), policy, estimator, features, adopt))
 
     @staticmethod
     def from_bytes(
@@ -1400,8 +1381,14 @@ class Bandit:
 
         `policy`, `estimator` and `features` must be given again where they hold code of yours.
         """
-        header, arrays = persistence.from_bytes(content)
-        return Bandit._loaded("a snapshot", header, arrays, policy, estimator, features, False)
+        header, arrays = archive.from_bytes(content)
+        return Bandit._of(Parts.restored("a snapshot", header, arrays, policy, estimator, features, False))
+
+    @staticmethod
+    def _of(parts: Parts) -> Bandit:
+        bandit = Bandit.__new__(Bandit)
+        bandit._begin(parts)
+        return bandit
 
     def digest(self) -> str:
         """A short text that is the same for bandits in the same state: all they decide, learn and count.
@@ -1410,152 +1397,7 @@ class Bandit:
         own its class counts, and its settings if it is a dataclass.
         """
         with self._lock:
-            header, arrays = self._content(digesting=True)
-            names = {self._ids.name, *self._ids.past}
-        for name in ("written_by", "ids", "replication", "taught"):
-            del header[name]
-        for texts in (header["pending"], header["remembered"] or {"ids": []}):
-            texts["ids"] = [_without_name(key, names) for key in texts["ids"]]
-        kept = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-        return persistence.digest(header, kept)
-
-    def _content(self, digesting: bool = False) -> tuple[dict[str, Any], Arrays]:
-        """All of the bandit as plain data and arrays."""
-        agent, model = self._agent, self._agent.model
-        if agent.traits.pupils and not digesting:
-            raise CannotSave(f"{safe_repr(self.policy)} keeps a state of its own, which a file cannot hold")
-        pending, waiting = self._pending.arrays("pending")
-        replication, passed = self._replication.arrays(self._ids.name, model)
-        remembered, history = (None, {}) if self._history is None else self._history.arrays()
-        header = {
-            "written_by": f"infex {__version__}",
-            "policy": describe(self.policy),
-            "policy_state": note_record(agent.note),
-            "estimator": describe(self._estimator),
-            "features": None if self.features is None else describe_map(self.features),
-            "source": SOURCES[type(self._arms)],
-            "layout": list(self._arms.layout) if isinstance(self._arms.layout, PerArm) else None,
-            "labels": None if self.labels is None else list(self.labels),
-            "allowed": None if self.allowed is None else self.allowed.tolist(),
-            "rescale": self.rescale,
-            "removals": [list(each) for each in self._arms.removals]
-            if isinstance(self._arms, Mapped)
-            else [],
-            "seed": self._seed,
-            "prior": list(self._prior),
-            "pulls": None if model.pulls is None else model.pulls.tolist(),
-            "narrows": self.narrows,
-            "rewards": None if self.rewards is None else list(self.rewards),
-            "account": agent.account.record(),
-            "pending": pending,
-            "remembered": remembered,
-            "ids": self._ids.after(self.t),
-            "replication": replication,
-            "taught": list(self._taught.marks),
-        }
-        return header, model.arrays() | waiting | passed | history
-
-    @staticmethod
-    def _loaded(
-        path: FilePath,
-        header: dict[str, Any],
-        arrays: Arrays,
-        policy: Policy | None,
-        estimator: Estimator | None,
-        features: FeatureMap | None,
-        adopt: bool,
-    ) -> Bandit:
-        try:
-            return Bandit._restored(path, header, arrays, policy, estimator, features, adopt)
-        except (CannotLoad, NotKept):
-            raise
-        except DamagedFile as error:
-            raise DamagedFile(f"{path} is damaged: {error}") from None
-        except BAD_CONTENT as error:
-            raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
-
-    @staticmethod
-    def _restored(
-        path: FilePath,
-        header: dict[str, Any],
-        arrays: Arrays,
-        policy: Policy | None,
-        estimator: Estimator | None,
-        features: FeatureMap | None,
-        adopt: bool,
-    ) -> Bandit:
-        given = None if policy is None else settled(checked("policy", policy), UNSAID_DELTA)
-        own_policy = persistence.given_or_kept(path, "policy", header["policy"], given, adopt)
-        same_policy = describe(own_policy) == header["policy"]
-        kept_estimator = header["estimator"]
-        own_estimator = checked_estimator(estimator)
-        if kept_estimator is not None or not persistence.same_ridge(own_estimator, header["prior"][0]):
-            own_estimator = persistence.given_or_kept(path, "estimator", kept_estimator, own_estimator, adopt)
-        columns: Floats = fitting("columns", arrays["columns"], (-1, -1))
-        fitting_rows("arms", columns.T, len(columns))
-        layout = _layout_of(header["layout"], columns)
-        _refuse_huge(layout, arrays)
-        source = _source_of(path, header, columns, features, adopt)
-        if not _same_kind(layout, source.layout):
-            held, given_layout = _told_layout(layout), _told_layout(source.layout)
-            raise CannotLoad(f"{path} holds {held}, which cannot go on as {given_layout}")
-        prior = Prior.restored(header["prior"], own_estimator)
-        model = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
-        model.pulls = _pulls_of(source, header["pulls"])
-        agent = Agent(own_policy, model)
-        agent.account.restore(header["account"])
-        agent.policy = own_policy  # whose windows may look back at what was explored
-        t = agent.account.t
-        if same_policy:
-            agent.note = revived(own_policy, note_of(header["policy_state"]))
-            if not _accepts(own_policy, agent.note, source.dim):
-                raise DamagedFile("the policy's state in it is not one of this policy's")
-        pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
-        remembered = header["remembered"]
-        history = None if remembered is None else RewardHistory.restored(remembered, arrays, layout, t)
-        rule = RewardRule(header["rewards"], own_estimator)
-        seed, narrows = header["seed"], header["narrows"]
-        if type(seed) is not int or not isinstance(narrows, bool):
-            raise DamagedFile(f"its seed is {seed!r}, and its narrows is {narrows!r}")
-        bandit = Bandit.__new__(Bandit)
-        ids = Ids(past_from(header["ids"]))
-        bandit._begin(source, agent, seed, own_estimator, prior, rule, history, ids, pending)
-        shape = shape_of(layout, model)
-        bandit._replication = Replication.restored(header["replication"], arrays, shape, model)
-        bandit._taught = _taught_of(header["taught"])
-        bandit._match_arms(path, layout, _labels_of(header["labels"]))
-        bandit._foresee(narrows)
-        return bandit
-
-    def _match_arms(self, path: FilePath, held: Layout, before: Labels) -> None:
-        """Brings what a file tells of each arm to where the map has it now, by label."""
-        now, labels, agent, model = self._arms.layout, self._arms.labels, self._agent, self._agent.model
-        apart = isinstance(held, PerArm)
-        if not isinstance(self._arms, Mapped) or (model.pulls is None and not apart):
-            return
-        count = self._arms.features.count
-        if before == labels and (model.pulls is None or model.pulls.size == count):
-            return
-        if before is None or labels is None:
-            if model.pulls is not None and not model.pulls.any():
-                model.pulls = np.zeros(count, dtype=np.int64)
-                return
-            if apart:
-                return
-            raise CannotLoad(f"{path} has pulls by place, and the map given has other arms")
-        known = {label: place for place, label in enumerate(before)}
-        places = np.array([known.get(label, GONE) for label in labels])
-        if apart:
-            agent.replace_model(model.over(now, places))
-            changed = moved(places, model.columns)
-            self._pending.change(changed)
-            if self._history is not None:
-                self._history.change(changed)
-            agent.note = forgotten(agent.note)
-        else:
-            assert model.pulls is not None
-            agent.replace_model(model.with_pulls(np.where(places >= 0, model.pulls[places], 0)))
-        self._replication = self._replication.move(model, agent.model, places)
+            return self._parts().digest()
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the lock and the log; a copy is another instance, whose ids are its own."""
@@ -1639,19 +1481,6 @@ def _has_turns(traits: Traits, has: bool) -> bool:
     return not (has and traits.trusted and not traits.gates)
 
 
-def _accepts(policy: Policy, note: Any, dim: int) -> bool:
-    """Can the policy read a note? One that says nothing of its notes reads any."""
-    accepts = traits_of(policy).accepts
-    return note is None or accepts is None or accepts(note, dim)
-
-
-def _no_pulls(arms: Arms) -> Integers | None:
-    """Zeros for the arms of a map with one regression, which does not tell them apart; else None."""
-    if not isinstance(arms, Mapped) or isinstance(arms.layout, PerArm):
-        return None
-    return np.zeros(arms.features.count, dtype=np.int64)
-
-
 def _table(
     labels: Labels, estimates: Floats, low: Floats, high: Floats, pulls: Integers | None
 ) -> np.recarray[Any, Any]:
@@ -1664,121 +1493,3 @@ def _table(
         "pulls": np.zeros(count, dtype=np.int64) if pulls is None else pulls,
     }
     return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]
-
-
-def _without_name(key: str, names: set[str]) -> str:
-    name, dash, number = key.rpartition("-")
-    return f"{dash}{number}" if name in names else key
-
-
-def _labels_of(kept: object) -> Labels:
-    if kept is not None and not isinstance(kept, list):
-        raise DamagedFile("its labels are no list")
-    return None if kept is None else tuple(kept)
-
-
-def _layout_of(kept: Any, columns: Floats) -> Layout:
-    """What the statistics of a file are of; refused before it takes memory."""
-    if kept is None:
-        return columns
-    layout = PerArm(*(whole("layout", number, least=0, error=DamagedFile) for number in kept))
-    if layout.parameters != len(columns) or not layout.arms or not layout.dim:
-        raise DamagedFile(f"its layout is {kept}, and what was learnt has {len(columns)} parameters")
-    return layout
-
-
-def _refuse_huge(layout: Layout, arrays: Arrays) -> None:
-    """Refuses a layout whose statistics take far more memory than a file holds numbers of them."""
-    if isinstance(layout, PerArm):
-        needed = layout.arms * layout.dim * (layout.dim + layout.shared) + layout.shared**2
-    else:
-        needed = len(layout) ** 2
-    held = sum(array.size for array in arrays.values())
-    if needed > max(held, ALWAYS_HELD):
-        raise DamagedFile(f"its features need {needed} numbers, and it holds {held}")
-
-
-def _source_of(
-    path: FilePath, header: dict[str, Any], columns: Floats, given: FeatureMap | None, adopt: bool
-) -> Arms:
-    """Where the arms of a file come from; what is allowed goes by label where arms have labels."""
-    rescale, labels, kind = header["rescale"], _labels_of(header["labels"]), header["source"]
-    if not isinstance(rescale, bool):
-        raise DamagedFile(f"its rescale is {rescale!r}")
-    if kind == "mapped":
-        features = persistence.map_given_or_kept(path, header["features"], given, len(columns), adopt)
-        mapped = Mapped(features, rescale)
-        mapped.restore_removals(header["removals"])
-        source: Arms = mapped
-    elif given is not None:
-        raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
-    elif kind == "changing":
-        source = Changing(len(columns), rescale)
-    elif kind == "fixed" and columns.shape[1] > 0:
-        source = Fixed(columns, labels, rescale)
-    else:
-        raise DamagedFile(f"its arms are {kind!r}, and there are {columns.shape[1]}")
-    allowed = header["allowed"]
-    if allowed is not None and labels != source.labels:
-        if labels is None or source.labels is None:
-            raise CannotLoad(f"{path} says by place which arms may be tried, and the map has other labels")
-        known = dict(zip(labels, allowed, strict=True))
-        allowed = [bool(known.get(label, True)) for label in source.labels]
-    source.allow(allowed if allowed is None else np.array(allowed))
-    return source
-
-
-def _pulls_of(arms: Arms, kept: object) -> Integers | None:
-    if _no_pulls(arms) is None:
-        return None
-    found: Integers = fitting("pulls", kept, (-1,), whole=True)
-    return found
-
-
-def _taught_of(kept: object) -> Taught:
-    if not isinstance(kept, list) or len(kept) > MARKS_KEPT:
-        raise DamagedFile("the marks of logs that it has learnt from are none")
-    if not all(type(mark) is int and 0 <= mark < 2**64 for mark in kept):
-        raise DamagedFile("a mark of a log that it has learnt from must be a whole number of 64 bits")
-    return Taught(kept)
-
-
-def _memory_of(
-    path: FilePath,
-    header: dict[str, Any],
-    arrays: Arrays,
-    layout: Layout,
-    policy: Policy,
-    estimator: Estimator | None,
-    prior: Prior,
-) -> ModelState:
-    apart = "explored told" in arrays
-    if traits_of(policy).uses_explored and not apart:
-        raise CannotLoad(
-            f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
-        )
-    model = ModelState.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
-    if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
-        arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
-    try:
-        model.restore(arrays)
-    except KeyError:
-        if describe(estimator) == header["estimator"]:
-            raise
-        before = header["estimator"] or "ridge regression"
-        raise CannotLoad(f"{safe_repr(estimator)} cannot go on from what {before} has learnt") from None
-    return model
-
-
-def _same_kind(held: Layout, given: Layout) -> bool:
-    """Do both have one regression for all, or one for each arm of the same features?"""
-    if isinstance(held, PerArm) and isinstance(given, PerArm):
-        return held[1:] == given[1:]
-    return not isinstance(held, PerArm) and not isinstance(given, PerArm)
-
-
-def _told_layout(layout: Layout) -> str:
-    if isinstance(layout, PerArm):
-        shared = f", and {layout.shared} shared features" if layout.shared else ""
-        return f"a regression for each arm on contexts of {layout.dim} features{shared}"
-    return "one regression for all"

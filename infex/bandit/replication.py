@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts
+from infex.bandit.archive import read_arrays
 from infex.bandit.ids import past_from
-from infex.bandit.persistence import read_arrays
 from infex.checks import whole
 from infex.errors import CannotMerge, DamagedFile, InvalidRecord
 from infex.models.base import Arrays

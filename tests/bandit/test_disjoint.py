@@ -43,7 +43,7 @@ from infex import (
     until_certain,
 )
 from infex.arrays import Floats
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
 from infex.models.layout import ContextOffer, PerArm
@@ -339,7 +339,7 @@ def test_thousands_of_arms_that_came_and_went_leave_no_trace(tmp_path: Path) -> 
     recent = len(bandit._agent.account.recent)  # explorations, which limits look back at
     assert abs(sizes[1] - sizes[0]) <= 64 + 64 * recent
     assert abs(sizes[3] - sizes[2]) <= 256 + 64 * recent
-    _, arrays = persistence.read(tmp_path / "after.infex")
+    _, arrays = archive.read(tmp_path / "after.infex")
     assert arrays["all truth"].shape == (ARMS, 2, DIM + 1, DIM)
 
 

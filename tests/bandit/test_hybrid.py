@@ -362,14 +362,14 @@ def test_what_cannot_be_is_refused_by_name(make: Any, error: Any, message: str) 
 
 
 def test_a_file_whose_map_is_of_another_size_is_refused(tmp_path: Path) -> None:
-    from infex.bandit import persistence
+    from infex.bandit import archive
 
     bandit = Bandit(features=MAP, policy=LinUCB())
     play(bandit, contexts(1, 5))
     bandit.save(tmp_path / "bandit")
-    settings, arrays = persistence.read(tmp_path / "bandit")
+    settings, arrays = archive.read(tmp_path / "bandit")
     settings["features"]["own"] = [0]
-    persistence.write(tmp_path / "damaged", settings, arrays)
+    archive.write(tmp_path / "damaged", settings, arrays)
     with pytest.raises(DamagedFile):
         Bandit.load(tmp_path / "damaged")
     with pytest.raises(CannotLoad, match="cannot go on as"):
