@@ -90,21 +90,21 @@ from infex.models.pending import narrows as narrows_by
 from infex.models.posterior import Posterior
 from infex.models.sums import Revision
 from infex.policies.base import (
-    UNSAID_DELTA,
+    DEFAULT_DELTA,
     Policy,
-    Traits,
+    PolicyInfo,
+    check_schedule_status,
     checked,
-    refuse_turn,
-    revived,
-    settled,
-    traits_of,
+    policy_info,
+    resolve_defaults,
+    restore_state,
 )
-from infex.policies.choice import Choice, Reason, Turn, checked_choice, tied
-from infex.policies.infex import laws_of
-from infex.policies.ucb import DEFAULT, forgotten
+from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
+from infex.policies.infex import base_propensities
+from infex.policies.ucb import DEFAULT, without_parameters
 from infex.records.catalog import shown as shown_thing
 from infex.records.description import describe, describe_map
-from infex.records.notes import note_of, note_record
+from infex.records.notes import policy_state_from_record, policy_state_to_record
 from infex.schedules.base import a_round
 from infex.streams import Rounds
 from infex.version import __version__
@@ -197,7 +197,7 @@ class Bandit:
         source.allow(allowed)
         known = checked("policy", policy)
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
-        apart = traits_of(known).uses_explored
+        apart = policy_info(known).uses_explored
         memory = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
         memory.pulls = _no_pulls(source)
         agent = Agent(known, memory)
@@ -237,9 +237,9 @@ class Bandit:
 
     def _follow(self) -> None:
         """What is read off the policy, once."""
-        traits = self._agent.traits
-        self._radius = DEFAULT.radius if traits.radius is None else traits.radius
-        self._rule.follow(traits.greatest)
+        info = self._agent.info
+        self._radius = DEFAULT.radius if info.radius is None else info.radius
+        self._rule.follow(info.reward_bound)
 
     # One decision: decide, then apply
 
@@ -304,7 +304,7 @@ class Bandit:
         with self._lock:
             requests = self._arms.requests(asked, labels, BatchRules(allowed, offered, explore))
             keys = self._own_ids(ids, len(requests))
-            account, note, taken = self._agent.account.copy(), self._agent.note, []
+            account, policy_state, taken = self._agent.account.copy(), self._agent.policy_state, []
             try:
                 for given, key in zip(requests, keys, strict=True):
                     request = self._arms.read(given)
@@ -314,7 +314,7 @@ class Bandit:
                 if self._log is not None:
                     self._write_rows(taken)
             except BaseException as error:
-                self._agent.account, self._agent.note = account, note
+                self._agent.account, self._agent.policy_state = account, policy_state
                 self._pending.remove_after(account.t)
                 self._foresee(self.narrows)
                 if isinstance(error, InfexError) and len(requests) > 1 and len(taken) < len(requests):
@@ -368,12 +368,12 @@ class Bandit:
             mask = offered_mask(request.offered, offered.labels, len(posterior))
             posterior = posterior.requested(mask, may_explore(request.explore))
         rng = self._draws.at(t)
-        step = agent.decide(t, posterior, rng) if agent.traits.trusted else self._watched(t, posterior, rng)
+        step = agent.decide(t, posterior, rng) if agent.info.built_in else self._watched(t, posterior, rng)
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
         decision = self._explained(key, t, step, posterior, offered.labels)
         return DecisionRecord(
-            decision, step.on, step.choice.turn, step.choice.note, step.loss, noticed, own_id is not None,
-            agent.account.changes,
+            decision, step.on, step.choice.schedule_status, step.choice.policy_state, step.loss, noticed,
+            own_id is not None, agent.account.changes,
         )  # fmt: skip
 
     def _watched(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
@@ -393,7 +393,7 @@ class Bandit:
         place, explored, _, reason, _, probability, chance, law, _ = step.choice
         arm, greedy = posterior.seat(place), posterior.greedy
         estimate = posterior.estimate(arm)
-        if arm != greedy and not explored and arm in tied(posterior.estimates):
+        if arm != greedy and not explored and arm in best_arms(posterior.estimates):
             greedy = arm
         margin = radius_at(self._radius(posterior), arm) * posterior.width(arm)
         if not margin >= 0.0:
@@ -438,7 +438,7 @@ class Bandit:
             on = self._checked_on(record.on, decision.arm)
         except DamagedFile as error:
             raise InvalidChoice(f"{decision.id!r} cannot be learnt: {error}") from None
-        note, loss = self._checked_choice(record)
+        policy_state, loss = self._checked_choice(record)
         encodes = isinstance(self._arms, Mapped) and self._arms.encoder is not None
         if not isinstance(record.noticed, tuple) or not all(isinstance(rule, str) for rule in record.noticed):
             raise InvalidChoice("what was noticed of a context must be a tuple of texts")
@@ -446,30 +446,33 @@ class Bandit:
             raise InvalidChoice("something was noticed of a context that this bandit has no encoder for")
         if record.played is not None and record.played != self._features_of(decision.arm):
             raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
-        if not _has_turns(self._agent.traits, record.turn is not None):
-            raise InvalidChoice(f"the turn {record.turn!r} cannot be one of {type(policy).__name__}'s")
-        return record._replace(on=on, note=note, loss=loss)
+        if not _has_status(self._agent.info, record.schedule_status is not None):
+            raise InvalidChoice(
+                f"the schedule_status {record.schedule_status!r} cannot be one of {type(policy).__name__}'s"
+            )
+        return record._replace(on=on, policy_state=policy_state, loss=loss)
 
     def _checked_choice(self, record: DecisionRecord) -> tuple[Any, float]:
-        """The note and loss of a record whose choice the policy can have made."""
+        """The policy state and loss of a record whose choice the policy can have made."""
         decision, arms = record.decision, self._arms
         layout = arms.layout
         count = layout.arms if isinstance(layout, PerArm) else layout.shape[1] or decision.arm + 1
         choice = Choice(
-            decision.arm, decision.explored, record.note, str(decision.reason), None, decision.propensity,
-            decision.explore_probability, decision.base_propensity, record.turn,
+            decision.arm, decision.explored, record.policy_state, str(decision.reason), None,
+            decision.propensity, decision.explore_probability, decision.base_propensity,
+            record.schedule_status,
         )  # fmt: skip
         checked_choice(choice, max(count, 1), arms.dim)
-        refuse_turn(choice, self._agent.account.owed)
+        check_schedule_status(choice, self._agent.account.owed)
         most = None if decision.explored else 0.0
         loss = real("loss", record.loss, least=0, most=most, error=InvalidChoice)
-        return self._checked_note(record.note, decision.t), loss
+        return self._checked_policy_state(record.policy_state, decision.t), loss
 
-    def _checked_note(self, note: Any, t: int) -> Any:
-        note = revived(self.policy, note)
-        if not _accepts(self.policy, note, self._arms.dim):
-            raise InvalidChoice(f"the note of round {t} is not one of {type(self.policy).__name__}'s")
-        return note
+    def _checked_policy_state(self, policy_state: Any, t: int) -> Any:
+        policy_state = restore_state(self.policy, policy_state)
+        if not _accepts(self.policy, policy_state, self._arms.dim):
+            raise InvalidChoice(f"the policy state of round {t} is not one of {type(self.policy).__name__}'s")
+        return policy_state
 
     def _checked_on(self, on: DesignRow, arm: int) -> DesignRow:
         """What the reward of an arm is learnt on, if there is such an arm, or so many features."""
@@ -661,7 +664,7 @@ class Bandit:
 
     def _revise(self, revision: Revision, own_turn: int | None) -> None:
         """All that was learnt is as if a reward had been told as `revision.after`."""
-        if self._agent.traits.pupils:
+        if self._agent.info.learners:
             raise NotKept(
                 f"{safe_repr(self.policy)} keeps a state of its own, of which no reward can be changed"
             )
@@ -709,15 +712,15 @@ class Bandit:
             tried = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
             if tried.shape != (count,) or tried.dtype != np.bool_ or is_masked(explored):
                 raise InvalidReward(f"explored must be True or False for each of {count} rewards")
-            if memory.searches or agent.traits.pupils:
+            if memory.searches or agent.info.learners:
                 for n in range(count):
                     counts[n] = memory.counted(grounds.on(n), float(values[n]), float(counts[n]))
             if count:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
-            if agent.traits.pupils:
+            if agent.info.learners:
                 for n in range(count):
                     row = memory.row(grounds.on(n))
-                    agent.traits.teach(int(places[n]), row, float(values[n]), bool(tried[n]))
+                    agent.info.update(int(places[n]), row, float(values[n]), bool(tried[n]))
             memory.all.gather(grounds, values, counts)
             if memory.explored is not None and tried.any():
                 mine = np.flatnonzero(tried)
@@ -877,8 +880,8 @@ class Bandit:
 
     @property
     def policy_state(self) -> Any:
-        """What the policy noted of its own choices, None at first."""
-        return self._agent.note
+        """What the policy remembers from of its own choices, None at first."""
+        return self._agent.policy_state
 
     @property
     def seed(self) -> int:
@@ -1046,7 +1049,7 @@ class Bandit:
         """
         with self._lock:
             before = self._lasting()
-            if self._agent.traits.pupils:
+            if self._agent.info.learners:
                 raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
             columns = self._agent.memory.columns
@@ -1074,7 +1077,7 @@ class Bandit:
             agent.memory = before.with_pulls(np.where(places >= 0, before.pulls[places], 0))
         self._replication = self._replication.move(before, agent.memory, places)
         if isinstance(layout, PerArm):
-            agent.note = forgotten(agent.note)
+            agent.policy_state = without_parameters(agent.policy_state)
         self._arms = arms
         agent.account.changes += 1
 
@@ -1110,7 +1113,7 @@ class Bandit:
         """
         with self._lock:
             agent, before, narrows = self._agent, self._agent.memory, self.narrows
-            if agent.traits.pupils:
+            if agent.info.learners:
                 raise InvalidSetting(
                     f"{safe_repr(self.policy)} keeps a state of its own, of the features there are"
                 )
@@ -1121,11 +1124,11 @@ class Bandit:
             memory = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
             memory.restore(widening.arrays(kept))
             memory.pulls = before.pulls
-            note = added.note(agent.note)
-            if not _accepts(self.policy, note, arms.dim):
-                raise NotKept(f"{safe_repr(self.policy)} has noted what cannot be brought to more features")
+            policy_state = added.policy_state(agent.policy_state)
+            if not _accepts(self.policy, policy_state, arms.dim):
+                raise NotKept(f"{safe_repr(self.policy)} remembers what cannot be brought to more features")
             self._replication = self._replication.restart(before, memory)
-            agent.memory, agent.note, self._arms, self._prior = memory, note, arms, prior
+            agent.memory, agent.policy_state, self._arms, self._prior = memory, policy_state, arms, prior
             agent.account.changes += 1
             self._pending.change(added.on)
             if self._history is not None:
@@ -1170,7 +1173,7 @@ class Bandit:
             return sum(last - first for delta in new for first, last in delta.spans.values())
 
     def _refuse_learners(self) -> None:
-        if self._agent.traits.pupils:
+        if self._agent.info.learners:
             raise CannotMerge(f"{safe_repr(self.policy)} keeps a state of its own, which does not add up")
 
     def _problem(self) -> dict[str, Any]:
@@ -1225,7 +1228,7 @@ class Bandit:
             return None
         offered = self._arms.offer(request)
         posterior = self._agent.posterior(offered.columns, offered.allowed)
-        found = laws_of(self.policy, decision.t, posterior)
+        found = base_propensities(self.policy, decision.t, posterior)
         return found if found is not None and found[decision.arm] == decision.base_propensity else None
 
     @property
@@ -1256,15 +1259,15 @@ class Bandit:
         Refused where a control has to remember more of them than that.
         """
         with self._lock:
-            traits = self._agent.traits
-            if any(gate.layers for gate in traits.gates):
+            info = self._agent.info
+            if any(controlled_schedule.controls for controlled_schedule in info.controlled_schedules):
                 raise InvalidSetting(
                     "the controls around this schedule remember what no log holds: begin its rounds anew, as "
                     "fresh"
                 )
             explorations = list(zip(rounds.tolist(), losses.tolist(), strict=True))
             counts = float(losses.sum()), int(np.count_nonzero(different))
-            self._agent.account.resume(last, explorations, *counts, traits.gate is not None)
+            self._agent.account.resume(last, explorations, *counts, info.controlled_schedule is not None)
 
     # Journals
 
@@ -1274,17 +1277,28 @@ class Bandit:
             yield from self._pending
 
     def enter_erased(
-        self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: Any
+        self,
+        t: int,
+        explored: bool,
+        schedule_status: ScheduleStatus | None,
+        loss: float,
+        different: bool,
+        policy_state: Any,
     ) -> None:
         """Applies a round of which nothing but its counts is left: no reward will be told.
 
-        `t`, `explored`, `turn`, `loss`, `different` and `note` are those of the `DecisionRecord` there was.
+        `t`, `explored`, `schedule_status`, `loss`, `different` and `policy_state` are those of the
+        `DecisionRecord` there was.
         """
         with self._lock:
             if t != self.t + 1:
                 raise InvalidRound(f"round {t} was erased, and round {self.t + 1} is next")
-            refuse_turn(Choice(0, explored, turn=turn), self._agent.account.owed)
-            self._agent.apply(t, explored, turn, loss, different, self._checked_note(note, t))
+            check_schedule_status(
+                Choice(0, explored, schedule_status=schedule_status), self._agent.account.owed
+            )
+            self._agent.apply(
+                t, explored, schedule_status, loss, different, self._checked_policy_state(policy_state, t)
+            )
 
     def correction(
         self, decision: Decision, reward: float, weight: float, on: DesignRow | None = None
@@ -1398,7 +1412,7 @@ class Bandit:
     def _content(self, digesting: bool = False) -> tuple[dict[str, Any], Arrays]:
         """All of the bandit as plain data and arrays."""
         agent, memory = self._agent, self._agent.memory
-        if agent.traits.pupils and not digesting:
+        if agent.info.learners and not digesting:
             raise CannotSave(f"{safe_repr(self.policy)} keeps a state of its own, which a file cannot hold")
         pending, waiting = self._pending.arrays("pending")
         replication, passed = self._replication.arrays(self._ids.name, memory)
@@ -1406,7 +1420,7 @@ class Bandit:
         header = {
             "written_by": f"infex {__version__}",
             "policy": describe(self.policy),
-            "policy_state": note_record(agent.note),
+            "policy_state": policy_state_to_record(agent.policy_state),
             "estimator": describe(self._estimator),
             "features": None if self.features is None else describe_map(self.features),
             "source": SOURCES[type(self._arms)],
@@ -1460,7 +1474,7 @@ class Bandit:
         features: FeatureMap | None,
         adopt: bool,
     ) -> Bandit:
-        given = None if policy is None else settled(checked("policy", policy), UNSAID_DELTA)
+        given = None if policy is None else resolve_defaults(checked("policy", policy), DEFAULT_DELTA)
         own_policy = persistence.given_or_kept(path, "policy", header["policy"], given, adopt)
         same_policy = describe(own_policy) == header["policy"]
         kept_estimator = header["estimator"]
@@ -1483,8 +1497,8 @@ class Bandit:
         agent.policy = own_policy  # whose windows may look back at what was explored
         t = agent.account.t
         if same_policy:
-            agent.note = revived(own_policy, note_of(header["policy_state"]))
-            if not _accepts(own_policy, agent.note, source.dim):
+            agent.policy_state = restore_state(own_policy, policy_state_from_record(header["policy_state"]))
+            if not _accepts(own_policy, agent.policy_state, source.dim):
                 raise DamagedFile("the policy's state in it is not one of this policy's")
         pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
         remembered = header["remembered"]
@@ -1527,7 +1541,7 @@ class Bandit:
             self._pending.change(changed)
             if self._history is not None:
                 self._history.change(changed)
-            agent.note = forgotten(agent.note)
+            agent.policy_state = without_parameters(agent.policy_state)
         else:
             assert memory.pulls is not None
             agent.memory = memory.with_pulls(np.where(places >= 0, memory.pulls[places], 0))
@@ -1608,17 +1622,17 @@ def _refuse_other(decision: Decision | str | int, mine: Decision) -> None:
         )
 
 
-def _has_turns(traits: Traits, has: bool) -> bool:
-    """Can a policy's choice have a turn, or none? With a schedule it has one, and infex's own only then."""
-    if traits.gate is not None:
+def _has_status(info: PolicyInfo, has: bool) -> bool:
+    """Can a policy's choice have a status, or none? With a schedule it has one, and infex's own only then."""
+    if info.controlled_schedule is not None:
         return has
-    return not (has and traits.trusted and not traits.gates)
+    return not (has and info.built_in and not info.controlled_schedules)
 
 
-def _accepts(policy: Policy, note: Any, dim: int) -> bool:
-    """Can the policy read a note? One that says nothing of its notes reads any."""
-    accepts = traits_of(policy).accepts
-    return note is None or accepts is None or accepts(note, dim)
+def _accepts(policy: Policy, policy_state: Any, dim: int) -> bool:
+    """Can the policy read a policy state? One that says nothing of its states reads any."""
+    accepts_state = policy_info(policy).accepts_state
+    return policy_state is None or accepts_state is None or accepts_state(policy_state, dim)
 
 
 def _no_pulls(arms: Arms) -> Integers | None:
@@ -1729,7 +1743,7 @@ def _memory_of(
     prior: Prior,
 ) -> ModelState:
     apart = "explored told" in arrays
-    if traits_of(policy).uses_explored and not apart:
+    if policy_info(policy).uses_explored and not apart:
         raise CannotLoad(
             f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
         )
