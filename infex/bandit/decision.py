@@ -60,12 +60,12 @@ class DecisionRecord(NamedTuple):
     """A `decision` that is not applied yet, and all that applying it changes.
 
     `bandit.enter(record)` applies it. `on` is what its reward will be learnt on, `schedule_status` what
-    became of the round's exploration, `policy_state` the policy's new state (None: as it was), `loss`
-    the estimated cost of exploring, `noticed` the rules that it took to read the context, such as "age
-    clipped". `own_id`: did the caller choose its id? `changes`: how often arms or the policy had
-    changed before it was decided; after another change it cannot be applied any more. `played` are the
-    features of its arm, where arms are fixed: a bandit that has others there refuses it. `infex.to_record(record)` is all of it as plain data, for a
-    journal, and `infex.from_record` gives it back.
+    became of the round's exploration, `policy_state` the policy's new state (None: as it was), `loss` the
+    estimated cost of exploring, `noticed` the rules that it took to read the context, such as "age
+    clipped". `own_id`: did the caller choose its id? `changes`: how often arms or the policy had changed
+    before it was decided; after another change it cannot be applied any more. `played` are the features
+    of its arm, where arms are fixed: a bandit that has others there refuses it. `infex.to_record(record)`
+    is all of it as plain data, for a journal, and `infex.from_record` gives it back.
     """
 
     decision: Decision
