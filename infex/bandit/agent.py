@@ -16,17 +16,17 @@ from infex.models.layout import DesignRow, Offer
 from infex.models.model import ModelState
 from infex.models.posterior import Posterior
 from infex.policies.base import (
-    UNSAID_DELTA,
+    DEFAULT_DELTA,
     Policy,
     checked,
     choose_allowed,
-    law_allowed,
+    policy_info,
+    propensity_allowed,
     refuse_offer,
-    settled,
-    traits_of,
-    unexplored,
+    resolve_defaults,
+    without_exploring,
 )
-from infex.policies.choice import Choice, Turn, arm_of, checked_choice
+from infex.policies.choice import Choice, ScheduleStatus, checked_arm, checked_choice
 from infex.policies.infex import Infex, loss_of
 from infex.schedules.base import Family
 
@@ -46,21 +46,21 @@ class Step(NamedTuple):
     different: bool
 
     @property
-    def effects(self) -> tuple[int, bool, Turn | None, float, bool, Any]:
+    def effects(self) -> tuple[int, bool, ScheduleStatus | None, float, bool, Any]:
         """What applying it changes, as `Agent.apply` takes it."""
         choice = self.choice
-        return self.t, choice.explored, choice.turn, self.loss, self.different, choice.note
+        return self.t, choice.explored, choice.schedule_status, self.loss, self.different, choice.policy_state
 
 
 @final
 class Agent:
-    """A policy, what was learnt (`model`), what rounds add up to (`account`), and the policy's `note`."""
+    """A policy, what was learnt (`model`), what rounds add up to (`account`), and the `policy_state`."""
 
-    __slots__ = ("_policy", "account", "model", "note", "traits")
+    __slots__ = ("_policy", "account", "info", "model", "policy_state")
 
     def __init__(self, policy: Policy, model: ModelState) -> None:
         self.account, self.model = Account(), model
-        self.note: Any = None
+        self.policy_state: Any = None
         self.policy = policy
 
     def replace_model(self, model: ModelState) -> None:
@@ -75,36 +75,40 @@ class Agent:
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        policy = settled(checked("policy", policy), UNSAID_DELTA)
-        traits = traits_of(policy)
-        if traits.uses_explored and self.model.explored is None:
+        policy = resolve_defaults(checked("policy", policy), DEFAULT_DELTA)
+        info = policy_info(policy)
+        if info.uses_explored and self.model.explored is None:
             raise NotKept(f"{safe_repr(policy)} needs exploring rounds kept apart, which was not done")
-        self.account.look_back(traits.span)  # the last that may raise
-        self.account.scheduled |= traits.gate is not None
-        self._policy, self.traits, self.note = policy, traits, None
+        self.account.look_back(info.span)  # the last that may raise
+        self.account.scheduled |= info.controlled_schedule is not None
+        self._policy, self.info, self.policy_state = policy, info, None
         self.account.hear()
 
     def posterior(self, offer: Offer | None = None, allowed: Bools | None = None) -> Posterior:
         """What the policy reads now: of the fixed arms, or of those on offer."""
-        note = self.note if self.note is None or self.traits.trusted else copy.deepcopy(self.note)
+        policy_state = (
+            self.policy_state
+            if self.policy_state is None or self.info.built_in
+            else copy.deepcopy(self.policy_state)
+        )
         if offer is None:
-            return self.model.posterior(note, allowed, self.account.spent)
-        return self.model.offer(offer, note, allowed, self.account.spent)
+            return self.model.posterior(policy_state, allowed, self.account.spent)
+        return self.model.offer(offer, policy_state, allowed, self.account.spent)
 
     def decide(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
         """What the policy does in round t; changes nothing.
 
         Without a schedule it explores in every round, and pending decisions narrow what it reads.
         """
-        traits = self.traits
-        seen = posterior if traits.gates else posterior.narrowed
+        info = self.info
+        seen = posterior if info.controlled_schedules else posterior.narrowed
         if not seen.shows_all:
-            refuse_offer(self._policy, traits)
-        choice = choose_allowed(self._policy, traits, t, seen, rng)
+            refuse_offer(self._policy, info)
+        choice = choose_allowed(self._policy, info, t, seen, rng)
         if not seen.may_explore:
-            choice = unexplored(choice, seen)
-        if traits.trusted:
-            arm_of(choice, len(posterior))
+            choice = without_exploring(choice, seen)
+        if info.built_in:
+            checked_arm(choice, len(posterior))
         else:
             choice = self._checked(choice, t, seen)
         arm = choice.arm
@@ -120,16 +124,22 @@ class Agent:
         """A choice of a user's policy, whole, with its propensity where the hook `propensity` tells it."""
         choice = checked_choice(choice, len(posterior), posterior.dim)
         if choice.propensity is None and posterior.may_explore:
-            choice = choice._replace(propensity=law_allowed(self.traits, t, posterior, choice.arm))
+            choice = choice._replace(propensity=propensity_allowed(self.info, t, posterior, choice.arm))
         return checked_choice(choice, len(posterior), posterior.dim)
 
     def apply(
-        self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: object
+        self,
+        t: int,
+        explored: bool,
+        schedule_status: ScheduleStatus | None,
+        loss: float,
+        different: bool,
+        policy_state: object,
     ) -> None:
         """Changes what a decision changes: the account, the policy's note, where searches start."""
-        self.account.apply(t, explored, turn, loss, different)
-        if note is not None:
-            self.note = note if self.traits.trusted else copy.deepcopy(note)
+        self.account.apply(t, explored, schedule_status, loss, different)
+        if policy_state is not None:
+            self.policy_state = policy_state if self.info.built_in else copy.deepcopy(policy_state)
         if self.model.searches:
             self.model.entered(explored)
 
@@ -138,31 +148,44 @@ class Agent:
         model = self.model
         if model.searches or weight != 1.0:
             weight = model.counted(on, reward, weight)
-        if self.traits.pupils:
-            self.traits.teach(arm, model.row(on), reward, explored)
+        if self.info.learners:
+            self.info.update(arm, model.row(on), reward, explored)
         model.take(on, reward, explored, weight)
         self.account.hear()
         return weight
 
     def greedy_rounds_after(self, t: int) -> float:
         """How many rounds after t play the greedy arm whatever they draw, as far as the schedule tells."""
-        policy, gate = self._policy, self.traits.gate
-        if not (isinstance(policy, Infex) and gate is not None and self.traits.trusted):
+        policy, controlled_schedule = self._policy, self.info.controlled_schedule
+        if not (isinstance(policy, Infex) and controlled_schedule is not None and self.info.built_in):
             return 0
-        if policy.greedy is not None or policy.ties != "lowest" or gate.layers or gate.drawn:
+        if (
+            policy.greedy is not None
+            or policy.ties != "lowest"
+            or controlled_schedule.controls
+            or controlled_schedule.drawn
+        ):
             return 0
-        if self.account.owed or not isinstance(gate.plan, Family):
+        if self.account.owed or not isinstance(controlled_schedule.plan, Family):
             return 0
         try:
-            return gate.plan.when(gate.plan.count(t) + 1) - t - 1
+            return controlled_schedule.plan.when(controlled_schedule.plan.count(t) + 1) - t - 1
         except OutOfReach:  # a union that is too dense to be counted
             return 0
 
     def exploration(self, posterior: Posterior) -> Exploration:
         """How much was planned, done and skipped; the posterior is of the fixed arms, if there are any."""
-        gate, t = self.traits.gate, self.account.t
-        states = () if gate is None else gate.begin() if self.note is None else self.note.states
-        return self.account.exploration(None if gate is None else gate.next_due(t, posterior, states))
+        controlled_schedule, t = self.info.controlled_schedule, self.account.t
+        states = (
+            ()
+            if controlled_schedule is None
+            else controlled_schedule.begin()
+            if self.policy_state is None
+            else self.policy_state.states
+        )
+        return self.account.exploration(
+            None if controlled_schedule is None else controlled_schedule.next_due(t, posterior, states)
+        )
 
 
 def play_round(
@@ -181,7 +204,7 @@ def play_round(
     return choice, gained
 
 
-def accepts(policy: Policy, note: Any, dim: int) -> bool:
+def accepts_state(policy: Policy, policy_state: Any, dim: int) -> bool:
     """Can the policy read a note? One that says nothing of its notes reads any."""
-    fits = traits_of(policy).accepts
-    return note is None or fits is None or fits(note, dim)
+    fits = policy_info(policy).accepts_state
+    return policy_state is None or fits is None or fits(policy_state, dim)

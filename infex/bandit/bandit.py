@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from infex.arrays import Bools, Floats, Integers, Label, fitting_rows, is_masked, shown
 from infex.bandit import archive
-from infex.bandit.agent import Agent, Step, accepts
+from infex.bandit.agent import Agent, Step, accepts_state
 from infex.bandit.arms import (
     MOST_AT_ONCE,
     NOTHING_ASKED,
@@ -89,15 +89,15 @@ from infex.models.posterior import Posterior
 from infex.models.sums import Revision
 from infex.policies.base import (
     Policy,
-    Traits,
+    PolicyInfo,
+    check_schedule_status,
     checked,
-    refuse_turn,
-    revived,
-    traits_of,
+    policy_info,
+    restore_state,
 )
-from infex.policies.choice import Choice, Reason, Turn, checked_choice, tied
-from infex.policies.infex import laws_of
-from infex.policies.ucb import DEFAULT, forgotten
+from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
+from infex.policies.infex import base_propensities
+from infex.policies.ucb import DEFAULT, without_parameters
 from infex.records.catalog import shown as shown_thing
 from infex.records.description import describe, describe_map
 from infex.schedules.base import a_round
@@ -185,7 +185,7 @@ class Bandit:
         source.allow(allowed)
         known = checked("policy", policy)
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
-        apart = traits_of(known).uses_explored
+        apart = policy_info(known).uses_explored
         model = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
         model.pulls = no_pulls(source)
         agent = Agent(known, model)
@@ -219,9 +219,9 @@ class Bandit:
 
     def _follow(self) -> None:
         """What is read off the policy, once."""
-        traits = self._agent.traits
-        self._radius = DEFAULT.radius if traits.radius is None else traits.radius
-        self._rule.follow(traits.greatest)
+        info = self._agent.info
+        self._radius = DEFAULT.radius if info.radius is None else info.radius
+        self._rule.follow(info.reward_bound)
 
     # One decision: decide, then apply
 
@@ -286,7 +286,7 @@ class Bandit:
         with self._lock:
             requests = self._arms.requests(asked, labels, BatchRules(allowed, offered, explore))
             keys = self._own_ids(ids, len(requests))
-            account, note = self._agent.account.copy(), self._agent.note
+            account, policy_state = self._agent.account.copy(), self._agent.policy_state
             taken: list[tuple[Request, DecisionRecord]] = []
             try:
                 while len(taken) < len(requests):
@@ -301,7 +301,7 @@ class Bandit:
                 if self._log is not None:
                     self._write_rows(taken)
             except BaseException as error:
-                self._agent.account, self._agent.note = account, note
+                self._agent.account, self._agent.policy_state = account, policy_state
                 self._pending.remove_after(account.t)
                 self._foresee(self.narrows)
                 if isinstance(error, InfexError) and len(requests) > 1 and len(taken) < len(requests):
@@ -314,7 +314,11 @@ class Bandit:
 
         Over fixed arms, with nothing learnt in between, greedy rounds do, until the next that may explore.
         """
-        if request is not NOTHING_ASKED or record.turn is not Turn.REST or record.note is not None:
+        if (
+            request is not NOTHING_ASKED
+            or record.schedule_status is not ScheduleStatus.REST
+            or record.policy_state is not None
+        ):
             return 0
         return int(min(self._agent.greedy_rounds_after(record.decision.t), MOST_AT_ONCE))
 
@@ -370,13 +374,13 @@ class Bandit:
             mask = offered_mask(request.offered, offered.labels, len(posterior))
             posterior = posterior.requested(mask, may_explore(request.explore))
         rng = self._draws.at(t)
-        step = agent.decide(t, posterior, rng) if agent.traits.trusted else self._watched(t, posterior, rng)
+        step = agent.decide(t, posterior, rng) if agent.info.built_in else self._watched(t, posterior, rng)
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
         decision = self._explained(key, step, posterior, offered.labels)
         choice = step.choice
         return DecisionRecord(
-            decision, step.on, choice.turn, choice.note, step.loss, noticed, own_id is not None,
-            agent.account.changes,
+            decision, step.on, choice.schedule_status, choice.policy_state, step.loss, noticed,
+            own_id is not None, agent.account.changes,
         )  # fmt: skip
 
     def _watched(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
@@ -395,7 +399,7 @@ class Bandit:
         """What was chosen, with all that was known of its arm, among all those on offer."""
         place, explored, _, reason, _, propensity, explore_probability, base_propensity, _ = step.choice
         arm, greedy = step.arm, posterior.greedy
-        if arm != greedy and not explored and arm in tied(posterior.estimates):
+        if arm != greedy and not explored and arm in best_arms(posterior.estimates):
             greedy = arm
         estimate, width = posterior.estimate_and_width(arm)
         radius = self._radius(posterior)
@@ -412,7 +416,14 @@ class Bandit:
     def _apply(self, record: DecisionRecord) -> None:
         """The only change that a decision makes."""
         agent, decision, on = self._agent, record.decision, record.on
-        agent.apply(decision.t, decision.explored, record.turn, record.loss, record.different, record.note)
+        agent.apply(
+            decision.t,
+            decision.explored,
+            record.schedule_status,
+            record.loss,
+            record.different,
+            record.policy_state,
+        )
         if record.noticed:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
@@ -442,7 +453,7 @@ class Bandit:
             on = self._checked_on(record.on, decision.arm)
         except DamagedFile as error:
             raise InvalidChoice(f"{decision.id!r} cannot be learnt: {error}") from None
-        note, loss = self._checked_choice(record)
+        policy_state, loss = self._checked_choice(record)
         encodes = isinstance(self._arms, Mapped) and self._arms.encoder is not None
         if not isinstance(record.noticed, tuple) or not all(isinstance(rule, str) for rule in record.noticed):
             raise InvalidChoice("what was noticed of a context must be a tuple of texts")
@@ -450,9 +461,11 @@ class Bandit:
             raise InvalidChoice("something was noticed of a context that this bandit has no encoder for")
         if record.played is not None and record.played != self._features_of(decision.arm):
             raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
-        if not _has_turns(self._agent.traits, record.turn is not None):
-            raise InvalidChoice(f"the turn {record.turn!r} cannot be one of {type(policy).__name__}'s")
-        return record._replace(on=on, note=note, loss=loss)
+        if not _has_turns(self._agent.info, record.schedule_status is not None):
+            raise InvalidChoice(
+                f"the turn {record.schedule_status!r} cannot be one of {type(policy).__name__}'s"
+            )
+        return record._replace(on=on, policy_state=policy_state, loss=loss)
 
     def _checked_choice(self, record: DecisionRecord) -> tuple[Any, float]:
         """The note and loss of a record whose choice the policy can have made."""
@@ -460,20 +473,20 @@ class Bandit:
         layout = arms.layout
         count = layout.arms if isinstance(layout, PerArm) else layout.shape[1] or decision.arm + 1
         choice = Choice(
-            decision.arm, decision.explored, record.note, str(decision.reason), None, decision.propensity,
-            decision.explore_probability, decision.base_propensity, record.turn,
+            decision.arm, decision.explored, record.policy_state, str(decision.reason), None,
+            decision.propensity,            decision.explore_probability, decision.base_propensity, record.schedule_status,
         )  # fmt: skip
         checked_choice(choice, max(count, 1), arms.dim)
-        refuse_turn(choice, self._agent.account.owed)
+        check_schedule_status(choice, self._agent.account.owed)
         most = None if decision.explored else 0.0
         loss = real("loss", record.loss, least=0, most=most, error=InvalidChoice)
-        return self._checked_note(record.note, decision.t), loss
+        return self._checked_policy_state(record.policy_state, decision.t), loss
 
-    def _checked_note(self, note: Any, t: int) -> Any:
-        note = revived(self.policy, note)
-        if not accepts(self.policy, note, self._arms.dim):
+    def _checked_policy_state(self, policy_state: Any, t: int) -> Any:
+        policy_state = restore_state(self.policy, policy_state)
+        if not accepts_state(self.policy, policy_state, self._arms.dim):
             raise InvalidChoice(f"the note of round {t} is not one of {type(self.policy).__name__}'s")
-        return note
+        return policy_state
 
     def _checked_on(self, on: DesignRow, arm: int) -> DesignRow:
         """What the reward of an arm is learnt on, if there is such an arm, or so many features."""
@@ -665,7 +678,7 @@ class Bandit:
 
     def _revise(self, revision: Revision, own_turn: int | None) -> None:
         """All that was learnt is as if a reward had been told as `revision.after`."""
-        if self._agent.traits.pupils:
+        if self._agent.info.learners:
             raise NotKept(
                 f"{safe_repr(self.policy)} keeps a state of its own, of which no reward can be changed"
             )
@@ -713,15 +726,15 @@ class Bandit:
             tried = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
             if tried.shape != (count,) or tried.dtype != np.bool_ or is_masked(explored):
                 raise InvalidReward(f"explored must be True or False for each of {count} rewards")
-            if model.searches or agent.traits.pupils:
+            if model.searches or agent.info.learners:
                 for n in range(count):
                     counts[n] = model.counted(grounds.on(n), float(values[n]), float(counts[n]))
             if count:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
-            if agent.traits.pupils:
+            if agent.info.learners:
                 for n in range(count):
                     row = model.row(grounds.on(n))
-                    agent.traits.teach(int(places[n]), row, float(values[n]), bool(tried[n]))
+                    agent.info.update(int(places[n]), row, float(values[n]), bool(tried[n]))
             model.all.gather(grounds, values, counts)
             if model.explored is not None and tried.any():
                 mine = np.flatnonzero(tried)
@@ -882,7 +895,7 @@ class Bandit:
     @property
     def policy_state(self) -> Any:
         """What the policy noted of its own choices, None at first."""
-        return self._agent.note
+        return self._agent.policy_state
 
     @property
     def seed(self) -> int:
@@ -1050,7 +1063,7 @@ class Bandit:
         """
         with self._lock:
             before = self._lasting()
-            if self._agent.traits.pupils:
+            if self._agent.info.learners:
                 raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
             columns = self._agent.model.columns
@@ -1078,7 +1091,7 @@ class Bandit:
             agent.replace_model(before.with_pulls(np.where(places >= 0, before.pulls[places], 0)))
         self._replication = self._replication.move(before, agent.model, places)
         if isinstance(layout, PerArm):
-            agent.note = forgotten(agent.note)
+            agent.policy_state = without_parameters(agent.policy_state)
         self._arms = arms
         agent.account.changes += 1
 
@@ -1114,7 +1127,7 @@ class Bandit:
         """
         with self._lock:
             agent, before, narrows = self._agent, self._agent.model, self.narrows
-            if agent.traits.pupils:
+            if agent.info.learners:
                 raise InvalidSetting(
                     f"{safe_repr(self.policy)} keeps a state of its own, of the features there are"
                 )
@@ -1125,12 +1138,12 @@ class Bandit:
             model = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
             model.restore(widening.arrays(kept))
             model.pulls = before.pulls
-            note = added.note(agent.note)
-            if not accepts(self.policy, note, arms.dim):
+            policy_state = added.policy_state(agent.policy_state)
+            if not accepts_state(self.policy, policy_state, arms.dim):
                 raise NotKept(f"{safe_repr(self.policy)} has noted what cannot be brought to more features")
             self._replication = self._replication.restart(before, model)
             agent.replace_model(model)
-            agent.note, self._arms, self._prior = note, arms, prior
+            agent.policy_state, self._arms, self._prior = policy_state, arms, prior
             agent.account.changes += 1
             self._pending.change(added.on)
             if self._history is not None:
@@ -1175,7 +1188,7 @@ class Bandit:
             return sum(last - first for delta in new for first, last in delta.spans.values())
 
     def _refuse_learners(self) -> None:
-        if self._agent.traits.pupils:
+        if self._agent.info.learners:
             raise CannotMerge(f"{safe_repr(self.policy)} keeps a state of its own, which does not add up")
 
     def _problem(self) -> dict[str, Any]:
@@ -1230,7 +1243,7 @@ class Bandit:
             return None
         offered = self._arms.offer(request)
         posterior = self._agent.posterior(offered.columns, offered.allowed)
-        found = laws_of(self.policy, decision.t, posterior)
+        found = base_propensities(self.policy, decision.t, posterior)
         return found if found is not None and found[decision.arm] == decision.base_propensity else None
 
     @property
@@ -1261,15 +1274,15 @@ class Bandit:
         Refused where a control has to remember more of them than that.
         """
         with self._lock:
-            traits = self._agent.traits
-            if any(gate.layers for gate in traits.gates):
+            info = self._agent.info
+            if any(controlled_schedule.controls for controlled_schedule in info.controlled_schedules):
                 raise InvalidSetting(
                     "the controls around this schedule remember what no log holds: begin its rounds anew, as "
                     "fresh"
                 )
             explorations = list(zip(rounds.tolist(), losses.tolist(), strict=True))
             counts = float(losses.sum()), int(np.count_nonzero(different))
-            self._agent.account.resume(last, explorations, *counts, traits.gate is not None)
+            self._agent.account.resume(last, explorations, *counts, info.controlled_schedule is not None)
 
     # Journals
 
@@ -1279,17 +1292,27 @@ class Bandit:
             yield from self._pending
 
     def enter_erased(
-        self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: Any
+        self,
+        t: int,
+        explored: bool,
+        schedule_status: ScheduleStatus | None,
+        loss: float,
+        different: bool,
+        policy_state: Any,
     ) -> None:
         """Applies a round of which nothing but its counts is left: no reward will be told.
 
-        `t`, `explored`, `turn`, `loss`, `different` and `note` are those of the `DecisionRecord` there was.
+        All arguments are those of the `DecisionRecord` there was.
         """
         with self._lock:
             if t != self.t + 1:
                 raise InvalidRound(f"round {t} was erased, and round {self.t + 1} is next")
-            refuse_turn(Choice(0, explored, turn=turn), self._agent.account.owed)
-            self._agent.apply(t, explored, turn, loss, different, self._checked_note(note, t))
+            check_schedule_status(
+                Choice(0, explored, schedule_status=schedule_status), self._agent.account.owed
+            )
+            self._agent.apply(
+                t, explored, schedule_status, loss, different, self._checked_policy_state(policy_state, t)
+            )
 
     def correction(
         self, decision: Decision, reward: float, weight: float, on: DesignRow | None = None
@@ -1474,11 +1497,11 @@ def _refuse_other(decision: Decision | str | int, mine: Decision) -> None:
         )
 
 
-def _has_turns(traits: Traits, has: bool) -> bool:
+def _has_turns(info: PolicyInfo, has: bool) -> bool:
     """Can a policy's choice have a turn, or none? With a schedule it has one, and infex's own only then."""
-    if traits.gate is not None:
+    if info.controlled_schedule is not None:
         return has
-    return not (has and traits.trusted and not traits.gates)
+    return not (has and info.built_in and not info.controlled_schedules)
 
 
 def _table(

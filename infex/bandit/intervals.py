@@ -15,7 +15,7 @@ from infex.models.layout import ArmRow, ContextOffer, DesignRow, Offer
 from infex.models.model import ModelState
 from infex.models.noise import NoiseEstimate, Scattering, ScatteringApart
 from infex.models.posterior import Posterior
-from infex.policies.base import Policy, traits_of
+from infex.policies.base import Policy, policy_info
 from infex.policies.ucb import DEFAULT, Confidence
 from infex.statistics.student import student_quantile
 
@@ -95,5 +95,5 @@ def _by_odds(chances: Floats, widths: Floats, level: float) -> Ends:
 
 def _bound(policy: Policy) -> float:
     """The greatest length of theta that a policy allows for; 1, as the defaults have it, if it says none."""
-    bounds = [each.bound for each in traits_of(policy).chain if isinstance(each, Confidence)]
+    bounds = [each.bound for each in policy_info(policy).chain if isinstance(each, Confidence)]
     return bounds[0] if bounds else DEFAULT.bound

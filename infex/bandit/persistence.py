@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_rows
-from infex.bandit.agent import Agent, accepts
+from infex.bandit.agent import Agent, accepts_state
 from infex.bandit.archive import FilePath, digest
 from infex.bandit.arms import (
     Arms,
@@ -41,16 +41,16 @@ from infex.models.base import Arrays, Estimator, checked_estimator, in_unit
 from infex.models.layout import GONE, Layout, PerArm
 from infex.models.model import ModelState
 from infex.policies.base import (
-    UNSAID_DELTA,
+    DEFAULT_DELTA,
     Policy,
     checked,
-    revived,
-    settled,
-    traits_of,
+    policy_info,
+    resolve_defaults,
+    restore_state,
 )
-from infex.policies.ucb import forgotten
+from infex.policies.ucb import without_parameters
 from infex.records.description import describe, describe_map, difference, made_quietly, shown_as
-from infex.records.notes import note_of, note_record
+from infex.records.notes import policy_state_from_record, policy_state_to_record
 from infex.version import __version__
 
 BAD_CONTENT = (
@@ -142,7 +142,7 @@ class Parts:
         """All of the bandit as plain data and arrays."""
         agent, model = self.agent, self.agent.model
         features = self.arms.features if isinstance(self.arms, Mapped) else None
-        if agent.traits.pupils and not digesting:
+        if agent.info.learners and not digesting:
             raise CannotSave(f"{safe_repr(agent.policy)} keeps a state of its own, which a file cannot hold")
         pending, waiting = self.pending.arrays("pending")
         replication, passed = self.replication.arrays(self.ids.name, model)
@@ -150,7 +150,7 @@ class Parts:
         header = {
             "written_by": f"infex {__version__}",
             "policy": describe(agent.policy),
-            "policy_state": note_record(agent.note),
+            "policy_state": policy_state_to_record(agent.policy_state),
             "estimator": describe(self.estimator),
             "features": None if features is None else describe_map(features),
             "source": SOURCES[type(self.arms)],
@@ -214,7 +214,7 @@ class Parts:
         features: FeatureMap | None,
         adopt: bool,
     ) -> Parts:
-        given = None if policy is None else settled(checked("policy", policy), UNSAID_DELTA)
+        given = None if policy is None else resolve_defaults(checked("policy", policy), DEFAULT_DELTA)
         own_policy = given_or_kept(path, "policy", header["policy"], given, adopt)
         same_policy = describe(own_policy) == header["policy"]
         kept_estimator = header["estimator"]
@@ -237,8 +237,8 @@ class Parts:
         agent.policy = own_policy  # whose windows may look back at what was explored
         t = agent.account.t
         if same_policy:
-            agent.note = revived(own_policy, note_of(header["policy_state"]))
-            if not accepts(own_policy, agent.note, source.dim):
+            agent.policy_state = restore_state(own_policy, policy_state_from_record(header["policy_state"]))
+            if not accepts_state(own_policy, agent.policy_state, source.dim):
                 raise DamagedFile("the policy's state in it is not one of this policy's")
         pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
         remembered = header["remembered"]
@@ -280,7 +280,7 @@ class Parts:
             self.pending.change(changed)
             if self.history is not None:
                 self.history.change(changed)
-            agent.note = forgotten(agent.note)
+            agent.policy_state = without_parameters(agent.policy_state)
         else:
             assert model.pulls is not None
             agent.replace_model(model.with_pulls(np.where(places >= 0, model.pulls[places], 0)))
@@ -370,7 +370,7 @@ def _memory_of(
     prior: Prior,
 ) -> ModelState:
     apart = "explored told" in arrays
-    if traits_of(policy).uses_explored and not apart:
+    if policy_info(policy).uses_explored and not apart:
         raise CannotLoad(
             f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
         )

@@ -85,18 +85,20 @@ class ModelState:
         return self.columns[:, on].copy() if isinstance(on, int) else on.copy()
 
     def posterior(
-        self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
+        self, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the fixed arms."""
         explored = None if self.explored is None else self.explored.known()
-        return Posterior(self.all.known(), explored, note, allowed, spent, self.pending_design)
+        return Posterior(self.all.known(), explored, policy_state, allowed, spent, self.pending_design)
 
     def offer(
-        self, offer: Offer, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
+        self, offer: Offer, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the arms of one round."""
         explored = None if self.explored is None else self.explored.known().on(offer)
-        return Posterior(self.all.known().on(offer), explored, note, allowed, spent, self.pending_design)
+        return Posterior(
+            self.all.known().on(offer), explored, policy_state, allowed, spent, self.pending_design
+        )
 
     def foresee(self, pending: Iterable[Batch] = ()) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""

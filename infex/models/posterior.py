@@ -118,9 +118,10 @@ class Posterior:
     """What a policy may read about the K arms on offer, until the model learns again; a `copy` stays.
 
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
-    apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try, and
-    `spent` what exploring has taken so far. `pending` are the decisions that wait for their reward: in
-    `narrowed`, which exploring reads, widths and samples are as if each had been told its estimate.
+    apart; `policy_state` what the policy remembers from its last choice, `allowed` the arms that exploring
+    may try, and `spent` what exploring has taken so far. `pending` are the decisions that wait for
+    their reward: in `narrowed`, which exploring reads, widths and samples are as if each had been told its
+    estimate.
 
     >>> from infex.models import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -131,21 +132,31 @@ class Posterior:
     """
 
     __slots__ = (
-        "_allowed", "_best", "_explored", "_known", "_narrows", "_note", "_own", "_pending", "_request",
-        "_spent", "_version", "_wide",
+        "_allowed",
+        "_best",
+        "_explored",
+        "_known",
+        "_narrows",
+        "_own",
+        "_pending",
+        "_policy_state",
+        "_request",
+        "_spent",
+        "_version",
+        "_wide",
     )  # fmt: skip
 
     def __init__(
         self,
         known: ModelPosterior,
         explored: ModelPosterior | None = None,
-        note: object = None,
+        policy_state: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
         pending: PendingDesign | None = None,
     ) -> None:
         self._known, self._explored = known, explored
-        self._note, self._allowed, self._spent = note, allowed, spent
+        self._policy_state, self._allowed, self._spent = policy_state, allowed, spent
         self._pending, self._version = pending, 0
         if pending is not None:
             self._pending, self._version = (pending, pending.version) if len(pending) else (None, 0)
@@ -159,7 +170,7 @@ class Posterior:
         """The same, with other knowledge."""
         other: Posterior = object.__new__(Posterior)
         other._known, other._explored, other._wide = known, explored, None
-        other._note, other._allowed, other._spent = self._note, self._allowed, self._spent
+        other._policy_state, other._allowed, other._spent = self._policy_state, self._allowed, self._spent
         other._pending, other._version, other._narrows = self._pending, self._version, self._narrows
         other._request, other._best, other._own = self._request, self._best, self._own
         return other
@@ -235,9 +246,9 @@ class Posterior:
         return self._reach.radii(noise, bound, delta)
 
     @property
-    def note(self) -> Any:
-        """What the policy noted in its last choice, None at first."""
-        return self._note
+    def policy_state(self) -> Any:
+        """What the policy remembers from its last choice, None at first."""
+        return self._policy_state
 
     @property
     def allowed(self) -> Bools | None:
@@ -382,20 +393,20 @@ class Posterior:
         return self._known.scores(theta)
 
     def exploited(self) -> Posterior:
-        """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
+        """The same for a policy that does not explore: every arm may be played, and nothing is remembered."""
         other = self._changed(self._known, self._explored)
-        other._note, other._allowed, other._pending = None, None, None
+        other._policy_state, other._allowed, other._pending = None, None, None
         other._narrows = other._own = False
         return other
 
-    def noted(self, note: object) -> Posterior:
-        """The same, with another note."""
-        return self.seen_by(note, self._spent)
+    def with_policy_state(self, policy_state: object) -> Posterior:
+        """The same, with another policy state."""
+        return self.seen_by(policy_state, self._spent)
 
-    def seen_by(self, note: Any, spent: Spent) -> Posterior:
-        """The same, with another `note` and other limits `spent`, for a policy inside another."""
+    def seen_by(self, policy_state: Any, spent: Spent) -> Posterior:
+        """The same, with another `policy_state` and other limits `spent`, for a policy inside another."""
         other = self._changed(self._known, self._explored)
-        other._note, other._spent, other._wide = note, spent, self._wide
+        other._policy_state, other._spent, other._wide = policy_state, spent, self._wide
         return other
 
     def _held(self) -> PendingDesign:

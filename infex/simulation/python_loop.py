@@ -19,7 +19,7 @@ from infex.models.layout import ContextOffer, DesignRow, PerArm
 from infex.models.model import ModelState
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import traits_of
+from infex.policies.base import policy_info
 from infex.simulation.compiled import is_steady, stretches
 from infex.simulation.run import Run, RunTerms, log_spaced
 from infex.streams import stream
@@ -37,7 +37,7 @@ def play_in_python(
     policy, label, horizon, penalty, record = terms
     late = checked_late(instance.late)
     delays = None if late is None else late.delays(seed, instance.key, horizon)
-    apart = traits_of(policy).uses_explored
+    apart = policy_info(policy).uses_explored
     if isinstance(instance, ContextualInstance):
         memory = ModelState.empty(PerArm(instance.count, instance.context_dim), penalty, apart, estimator)
     else:

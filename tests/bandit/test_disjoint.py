@@ -48,8 +48,8 @@ from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
 from infex.models.layout import ContextOffer, PerArm
 from infex.models.model import ModelState
-from infex.policies.base import traits_of, with_base
-from infex.policies.ucb import Confidence, Switched
+from infex.policies.base import policy_info, with_base
+from infex.policies.ucb import Confidence, SwitchingState
 from infex.records.registry import POLICIES
 from infex.streams import Rounds
 from tests.alike import unnamed
@@ -81,12 +81,12 @@ def without_noise(policy: Any) -> Any:
     """The policy with a radius that no data change: that of one dense regression is the same."""
     if isinstance(policy, Confidence):
         return dataclasses.replace(policy, noise=0.0)
-    base = traits_of(policy).chain[1:2]
+    base = policy_info(policy).chain[1:2]
     return with_base(policy, without_noise(base[0])) if base else policy
 
 
 def test_every_policy_of_the_registry_is_tried_here() -> None:
-    tried = {type(link).__name__ for make in MAKERS.values() for link in traits_of(make()).chain}
+    tried = {type(link).__name__ for make in MAKERS.values() for link in policy_info(make()).chain}
     assert set(POLICIES) - tried == {"ContextReduction"}
 
 
@@ -210,7 +210,7 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
         for t, context in enumerate(contexts(seed, dim, 40), 1):
             decision = bandit.ask(context=2 * context)
             estimates = slow.estimates(context)
-            confidence: Any = traits_of(policy).chain[-1]
+            confidence: Any = policy_info(policy).chain[-1]
             scores = estimates + slow.margins(context, confidence)
             if isinstance(policy, LinTS):
                 scores = slow.sampled(context, policy, Rounds(seed, "bandit").at(t))
@@ -368,11 +368,15 @@ def test_a_policy_that_noted_a_parameter_of_other_arms_finds_another(wrap: Any) 
         bandit.tell(bandit.ask(context=context), 1.0)
     bandit.remove_arms("tea")
     bandit.add_arms("mate")
-    note = bandit.policy_state
-    assert (note is None) if not isinstance(bandit.policy, Infex) else (note.base is None and note.states)
+    policy_state = bandit.policy_state
+    assert (
+        (policy_state is None)
+        if not isinstance(bandit.policy, Infex)
+        else (policy_state.base is None and policy_state.states)
+    )
     bandit.ask(context=[0.1, 0.2, 0.3])
     found = bandit.policy_state if not isinstance(bandit.policy, Infex) else bandit.policy_state.base
-    assert isinstance(found, Switched)
+    assert isinstance(found, SwitchingState)
     assert len(found.theta) == ARMS * DIM
 
 

@@ -59,7 +59,7 @@ class Own:
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         if t == self.fails:
             raise RuntimeError("a user's policy failed")
-        return Choice(int(rng.integers(len(posterior))), explored=t % 3 == 0, note=t)
+        return Choice(int(rng.integers(len(posterior))), explored=t % 3 == 0, policy_state=t)
 
 
 BASES: list[Any] = [
