@@ -31,7 +31,7 @@ def long_log(seed: int, n: int) -> Log:
     reward = np.where(rng.random(n) < 0.1, np.nan, offers[np.arange(n), arm, 0] + rng.normal(size=n))
     chance = np.where(explored, 0.5, 0.0)
     return Log(
-        arm=arm, reward=reward, offers=offers, explored=explored, chance=chance,
+        arm=arm, reward=reward, offers=offers, explored=explored, explore_probability=chance,
         greedy=rng.integers(3, size=n), others={"loss": np.where(explored, rng.random(n), 0.0)},
     )  # fmt: skip
 
