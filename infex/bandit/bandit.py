@@ -463,7 +463,7 @@ class Bandit:
             raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
         if not _has_turns(self._agent.info, record.schedule_status is not None):
             raise InvalidChoice(
-                f"the turn {record.schedule_status!r} cannot be one of {type(policy).__name__}'s"
+                f"the schedule_status {record.schedule_status!r} cannot be one of {type(policy).__name__}'s"
             )
         return record._replace(on=on, policy_state=policy_state, loss=loss)
 
@@ -474,7 +474,8 @@ class Bandit:
         count = layout.arms if isinstance(layout, PerArm) else layout.shape[1] or decision.arm + 1
         choice = Choice(
             decision.arm, decision.explored, record.policy_state, str(decision.reason), None,
-            decision.propensity,            decision.explore_probability, decision.base_propensity, record.schedule_status,
+            decision.propensity, decision.explore_probability, decision.base_propensity,
+            record.schedule_status,
         )  # fmt: skip
         checked_choice(choice, max(count, 1), arms.dim)
         check_schedule_status(choice, self._agent.account.owed)

@@ -261,8 +261,8 @@ def test_another_map_of_the_same_dimension_is_refused(tmp_path: Path, other: Any
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"level": "x"}, "level of the note FirstNote cannot be 'x'"),
-        ({"switched": 1}, "switched of the note FirstNote cannot be 1"),
+        ({"level": "x"}, "level of the policy state FirstNote cannot be 'x'"),
+        ({"switched": 1}, "switched of the policy state FirstNote cannot be 1"),
     ],
 )
 def test_a_note_with_parts_of_another_kind_is_refused(
@@ -287,7 +287,7 @@ def test_a_guard_that_stopped_by_something_else_than_a_word_is_refused(tmp_path:
         stored, arrays = kept("fixed", path)
         stored["policy_state"]["states"]["parts"][0]["stopped"] = stopped
         archive.write(path, stored, arrays)
-        with pytest.raises(DamagedFile, match="stopped of the note GuardedState cannot be"):
+        with pytest.raises(DamagedFile, match="stopped of the policy state GuardedState cannot be"):
             Bandit.load(path)
 
 
