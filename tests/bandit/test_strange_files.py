@@ -270,7 +270,7 @@ def test_a_note_with_parts_of_another_kind_is_refused(
 ) -> None:
     path = tmp_path / "x.infex"
     stored, arrays = kept("first", path)
-    fresh = {"kind": "GreedyFirstState", "switched": False, "level": 0.1, "base": None}
+    fresh = {"kind": "FirstNote", "switched": False, "level": 0.1, "base": None}
     stored["policy_state"]["base"] = fresh
     archive.write(path, stored, arrays)
     assert Bandit.load(path).t == 12
