@@ -141,16 +141,16 @@ class Agent:
         if policy_state is not None:
             self.policy_state = policy_state if self.info.built_in else copy.deepcopy(policy_state)
         if self.model.searches:
-            self.model.entered(explored)
+            self.model.set_warm_start(explored)
 
     def learn(self, arm: int, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> float:
         """Takes in the reward of a decision, or refuses it and changes nothing; the weight that it has."""
         model = self.model
         if model.searches or weight != 1.0:
-            weight = model.counted(on, reward, weight)
+            weight = model.effective_weight(on, reward, weight)
         if self.info.learners:
             self.info.update(arm, model.row(on), reward, explored)
-        model.take(on, reward, explored, weight)
+        model.update(on, reward, explored, weight)
         self.account.hear()
         return weight
 

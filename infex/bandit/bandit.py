@@ -80,9 +80,9 @@ from infex.features.base import ScaledMap, checked_map, encoder_of
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import Taught
-from infex.models.base import Estimator, checked_estimator, in_unit
+from infex.models.base import Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_at
-from infex.models.model import ModelState, Turns
+from infex.models.model import ModelState, ObservationNumbers
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
 from infex.models.posterior import Posterior
@@ -115,7 +115,7 @@ class Correction(NamedTuple):
     """
 
     counted: float
-    turns: Turns
+    turns: ObservationNumbers
 
 
 @final
@@ -186,7 +186,7 @@ class Bandit:
         known = checked("policy", policy)
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
         apart = policy_info(known).uses_explored
-        model = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
+        model = ModelState.empty(source.layout, prior.inside, apart, rescaled(estimator, source.unit))
         model.pulls = no_pulls(source)
         agent = Agent(known, model)
         self._begin(
@@ -527,7 +527,7 @@ class Bandit:
     def _version(self) -> tuple[int, int, int]:
         """What any change changes: decisions taken, changes of arms and policy, rewards told."""
         account = self._agent.account
-        return account.t, account.changes, self._agent.model.all.told
+        return account.t, account.changes, self._agent.model.all.n_observations
 
     def _features_of(self, arm: int) -> tuple[float, ...] | None:
         """The features of one of the fixed arms; None where arms change."""
@@ -594,7 +594,7 @@ class Bandit:
             rows = list(zip(waiting, values.tolist(), counts.tolist(), strict=True))
             model = self._agent.model
             for (_, on), value, weight in rows:
-                model.counted(on, value, weight)  # which refuses it, before anything is learnt
+                model.effective_weight(on, value, weight)  # which refuses it, before anything is learnt
             if values.size:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if self._log is not None:
@@ -612,9 +612,9 @@ class Bandit:
         decision, on = waiting
         agent = self._agent
         if self._log is not None and not logged:
-            agent.model.counted(on, reward, weight)  # which refuses it
+            agent.model.effective_weight(on, reward, weight)  # which refuses it
             self._log.write_rewards([(decision, reward, weight)])
-        turns = None if self._history is None else agent.model.turns(on, decision.explored)
+        turns = None if self._history is None else agent.model.observation_numbers(on, decision.explored)
         counted = agent.learn(decision.arm, on, reward, decision.explored, weight)
         if agent.model.pulls is not None:
             self._count_pull(decision)
@@ -684,7 +684,7 @@ class Bandit:
                 f"{safe_repr(self.policy)} keeps a state of its own, of which no reward can be changed"
             )
         if revision.after is not None:
-            self._agent.model.all.refuse(revision.after)
+            self._agent.model.all.check_reward(revision.after)
         self._agent.model.revise(revision, own_turn)
         self._agent.account.hear()
 
@@ -729,17 +729,17 @@ class Bandit:
                 raise InvalidReward(f"explored must be True or False for each of {count} rewards")
             if model.searches or agent.info.learners:
                 for n in range(count):
-                    counts[n] = model.counted(grounds.on(n), float(values[n]), float(counts[n]))
+                    counts[n] = model.effective_weight(grounds.on(n), float(values[n]), float(counts[n]))
             if count:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if agent.info.learners:
                 for n in range(count):
                     row = model.row(grounds.on(n))
                     agent.info.update(int(places[n]), row, float(values[n]), bool(tried[n]))
-            model.all.gather(grounds, values, counts)
+            model.all.bulk_update(grounds, values, counts)
             if model.explored is not None and tried.any():
                 mine = np.flatnonzero(tried)
-                model.explored.gather(grounds.at(mine), values[mine], counts[mine])
+                model.explored.bulk_update(grounds.at(mine), values[mine], counts[mine])
             if model.pulls is not None:
                 model.pulls += np.bincount(places, minlength=model.pulls.size)
             agent.account.noticed.update(noticed)
@@ -846,7 +846,7 @@ class Bandit:
         """
         with self._lock:
             model, layout = self._agent.model, self._arms.layout
-            theta = model.all.known().theta
+            theta = model.all.posterior().theta
             if isinstance(on, ArmRow):
                 assert isinstance(layout, PerArm)
                 own = theta[on.arm * layout.dim : (on.arm + 1) * layout.dim]
@@ -952,7 +952,7 @@ class Bandit:
         model = self._agent.model
         model.pending_design = None
         if narrows:
-            model.foresee([self._pending.grounds()] if len(self._pending) else [])
+            model.track_pending([self._pending.grounds()] if len(self._pending) else [])
 
     @property
     def features(self) -> FeatureMap | None:
@@ -992,7 +992,7 @@ class Bandit:
         for its features, numbers from -1 to 1, as `names` names them. With `Logistic` it tells log-odds.
         """
         with self._lock:
-            theta, features = self._agent.model.all.known().theta, self.features
+            theta, features = self._agent.model.all.posterior().theta, self.features
         return shown(features.in_units(theta) if isinstance(features, ScaledMap) else theta)
 
     @property
@@ -1086,7 +1086,7 @@ class Bandit:
     def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
         agent, before, layout = self._agent, self._agent.model, arms.layout
         if isinstance(arms, Fixed) or isinstance(layout, PerArm):
-            agent.replace_model(before.over(layout, places))
+            agent.replace_model(before.rearranged(layout, places))
         else:  # one regression for a map knows no arms
             assert before.pulls is not None
             agent.replace_model(before.with_pulls(np.where(places >= 0, before.pulls[places], 0)))
@@ -1135,7 +1135,7 @@ class Bandit:
             arms, widening = extended(self._arms, more, numbers, categories, longest)
             added, prior = FeaturesAdded(widening), self._prior.over(widening.scale)
             kept = {name: array for name, array in before.arrays().items() if name != "columns"}
-            estimator = in_unit(self._estimator, prior.unit)
+            estimator = rescaled(self._estimator, prior.unit)
             model = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
             model.restore(widening.arrays(kept))
             model.pulls = before.pulls
@@ -1183,7 +1183,7 @@ class Bandit:
             new = new_deltas(changes, self._problem(), self._replication, name, model)
             for delta in new:
                 self._replication.add(delta, model)
-                model.grow(delta.growths)
+                model.add_statistics(delta.growths)
                 self._agent.account.hear()
             self._taught = self._taught + taught if new else self._taught
             return sum(last - first for delta in new for first, last in delta.spans.values())
@@ -1326,7 +1326,10 @@ class Bandit:
         with self._lock:
             model = self._agent.model
             ground = self._waiting(decision.id).on if on is None else on
-            return Correction(model.counted(ground, reward, weight), model.turns(ground, decision.explored))
+            return Correction(
+                model.effective_weight(ground, reward, weight),
+                model.observation_numbers(ground, decision.explored),
+            )
 
     def correct(
         self,
@@ -1355,7 +1358,7 @@ class Bandit:
     def refuse_reward(self, reward: float) -> None:
         """Refuses a reward that is out of the bandit's range, or that its estimator cannot take in."""
         self._rule.number(reward)
-        self._agent.model.all.refuse(reward)
+        self._agent.model.all.check_reward(reward)
 
     def warn_no_more(self) -> None:
         """Lets a bandit take large rewards without a word: whoever told them first was warned."""

@@ -58,7 +58,7 @@ class NoiseIntervals:
             _, low, high = self.over(offer, self._model.offer(offer), level)
             return float(low[0]), float(high[0])
         if isinstance(statistics, ScatteringApart) and not isinstance(self._estimator, Logistic):
-            seen = statistics.scattered_in(np.array([on.arm]), on.context[None], self._variance)
+            seen = statistics.noise_estimate_of(np.array([on.arm]), on.context[None], self._variance)
             _, low, high = self._clipped(*_by_noise(seen, self._bound, checked_level(level)))
             return float(low[0]), float(high[0])
         offer = ContextOffer(on.context)

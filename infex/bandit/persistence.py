@@ -37,7 +37,7 @@ from infex.features import FeatureMap
 from infex.features.base import checked_map
 from infex.logs.log_marks import MARKS_KEPT, Taught
 from infex.models import Ridge
-from infex.models.base import Arrays, Estimator, checked_estimator, in_unit
+from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, Layout, PerArm
 from infex.models.model import ModelState
 from infex.policies.base import (
@@ -275,7 +275,7 @@ class Parts:
         known = {label: place for place, label in enumerate(before)}
         places = np.array([known.get(label, GONE) for label in labels])
         if apart:
-            agent.replace_model(model.over(now, places))
+            agent.replace_model(model.rearranged(now, places))
             changed = moved(places, model.columns)
             self.pending.change(changed)
             if self.history is not None:
@@ -374,7 +374,7 @@ def _memory_of(
         raise CannotLoad(
             f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
         )
-    model = ModelState.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
+    model = ModelState.empty(layout, prior.inside, apart, rescaled(estimator, prior.unit))
     if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
         arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
     try:

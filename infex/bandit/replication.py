@@ -22,7 +22,7 @@ from infex.checks import whole
 from infex.errors import CannotMerge, DamagedFile, InvalidRecord
 from infex.models.base import Arrays
 from infex.models.layout import Layout, PerArm
-from infex.models.model import Growths, ModelState
+from infex.models.model import ModelState, StateStatistics
 from infex.models.sums import SufficientStatistics
 
 CHANGES_VERSION = 1
@@ -38,7 +38,7 @@ class Delta(NamedTuple):
     """What was learnt in some spans of instances, as sums."""
 
     spans: Spans
-    growths: Growths
+    growths: StateStatistics
 
 
 @final
@@ -110,7 +110,7 @@ class Replication:
         known: Mapping[str, int] | None = None,
         unsent: tuple[Delta, ...] = (),
         exchanged: bool = False,
-        mark: Growths | None = None,
+        mark: StateStatistics | None = None,
     ) -> None:
         self.known, self._unsent = dict(known or {}), unsent
         self._exchanged = exchanged  # was anything ever passed on, or taken in?
@@ -120,8 +120,8 @@ class Replication:
 
     def _position(self, model: ModelState) -> int:
         """How many rewards this instance has learnt by itself."""
-        before = 0 if self._mark is None else self._mark[0].told
-        return self._sent + self._lost + model.all.told - before
+        before = 0 if self._mark is None else self._mark[0].n_observations
+        return self._sent + self._lost + model.all.n_observations - before
 
     def successor(self, name: str, model: ModelState) -> Replication:
         """That of another instance that goes on from this one, which is called `name`."""
@@ -140,12 +140,12 @@ class Replication:
     def take(self, name: str, model: ModelState) -> tuple[Delta, ...]:
         """All that was not passed on yet, which from now on is."""
         deltas = (*self._unsent, *self._own(name, model))
-        self._sent, self._lost, self._mark = self._position(model), 0, model.growths()
+        self._sent, self._lost, self._mark = self._position(model), 0, model.sufficient_statistics()
         self._unsent, self._exchanged = (), True
         return deltas
 
     def _own(self, name: str, model: ModelState) -> tuple[Delta, ...]:
-        position, now = self._position(model), model.growths()
+        position, now = self._position(model), model.sufficient_statistics()
         if position == self._sent:
             return ()
         since = now if self._mark is None else _minus(now, self._mark)
@@ -182,7 +182,7 @@ class Replication:
         """Others' rewards, which memory is about to learn."""
         mark = self._mark
         if mark is None:
-            empty = model.growths()
+            empty = model.sufficient_statistics()
             mark = _minus(empty, empty)
         self._mark, self._exchanged = _plus(mark, delta.growths), True
         self.known |= {name: last for name, (_, last) in delta.spans.items()}
@@ -196,7 +196,7 @@ class Replication:
         now = sums_of(after)
         position = self._position(before)
         if now is not None:
-            there = np.full(before.growths()[0].counts.shape[1], -1)
+            there = np.full(before.sufficient_statistics()[0].counts.shape[1], -1)
             there[places[places >= 0]] = np.flatnonzero(places >= 0)
             if now[0].common is not None and (there < 0).any():
                 return self.restart(before, after)
@@ -237,10 +237,10 @@ class Replication:
         return Replication(known, tuple(Delta(each, now) for each in spans), False, now)
 
 
-def sums_of(model: ModelState) -> Growths | None:
+def sums_of(model: ModelState) -> StateStatistics | None:
     """All that was learnt, as sums; None where an estimator keeps none."""
     with contextlib.suppress(CannotMerge):
-        return model.growths()
+        return model.sufficient_statistics()
     return None
 
 
@@ -270,12 +270,12 @@ def new_deltas(
     if mine["apart"] and not theirs["apart"]:
         raise CannotMerge("this bandit keeps exploring rounds apart, the other bandit does not")
     new = [each for each in changes.deltas if not replication.knows(each.spans, name, model)]
-    model.growths()  # which says so where rewards are not kept as sums
+    model.sufficient_statistics()  # which says so where rewards are not kept as sums
     places, count = _places(theirs, mine), mine["arms"]
     found = []
     for spans, (everything, apart) in new:
-        own = apart.brought(places, count) if mine["apart"] and apart is not None else None
-        found.append(Delta(spans, (everything.brought(places, count), own)))
+        own = apart.moved_to(places, count) if mine["apart"] and apart is not None else None
+        found.append(Delta(spans, (everything.moved_to(places, count), own)))
     return found
 
 
@@ -309,20 +309,20 @@ def _keys(rows: list[list[float]], labels: Iterable[Any] | None) -> list[tuple[o
     return keys
 
 
-def _plus(one: Growths, two: Growths) -> Growths:
+def _plus(one: StateStatistics, two: StateStatistics) -> StateStatistics:
     apart = one[1] if one[1] is None or two[1] is None else one[1].plus(two[1])
     return one[0].plus(two[0]), apart
 
 
-def _minus(one: Growths, two: Growths) -> Growths:
+def _minus(one: StateStatistics, two: StateStatistics) -> StateStatistics:
     apart = one[1] if one[1] is None or two[1] is None else one[1].minus(two[1])
     return one[0].minus(two[0]), apart
 
 
-def _brought(growths: Growths, there: Integers, count: int) -> Growths:
+def _brought(growths: StateStatistics, there: Integers, count: int) -> StateStatistics:
     """The same over so many arms, each of these at a place there, or nowhere (-1)."""
     everything, apart = growths
-    return everything.brought(there, count), None if apart is None else apart.brought(there, count)
+    return everything.moved_to(there, count), None if apart is None else apart.moved_to(there, count)
 
 
 def _arrays(deltas: tuple[Delta, ...]) -> Arrays:
@@ -334,7 +334,7 @@ def _arrays(deltas: tuple[Delta, ...]) -> Arrays:
                 parts = {
                     "truth": growth.truth,
                     "counts": growth.counts,
-                    "told": np.array(growth.told),
+                    "told": np.array(growth.n_observations),
                 }
                 parts |= {} if growth.common is None else {"common": growth.common}
                 found |= {f"{PREFIX}{number} {name} {part}": array for part, array in parts.items()}

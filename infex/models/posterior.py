@@ -123,10 +123,10 @@ class Posterior:
     their reward: in `narrowed`, which exploring reads, widths and samples are as if each had been told its
     estimate.
 
-    >>> from infex.models import RidgeStatistics
-    >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> ridge.learn(1, reward=1.0)
-    >>> posterior = Posterior(ridge.known())
+    >>> from infex.models.ridge import RidgeModel
+    >>> ridge = RidgeModel(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> ridge.update(1, reward=1.0)
+    >>> posterior = Posterior(ridge.posterior())
     >>> posterior.greedy, posterior.estimates.tolist()
     (1, [0.0, 0.5])
     """
@@ -282,14 +282,14 @@ class Posterior:
         return other
 
     @property
-    def lasting(self) -> bool:
+    def fixed(self) -> bool:
         """Are these arms on offer in every round?"""
-        return self._known.lasting
+        return self._known.fixed
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Were rewards counted by arm, so that `pulls` and `sums` are known?"""
-        return self._known.counted
+        return self._known.has_counts
 
     @property
     def pulls(self) -> Integers:

@@ -336,9 +336,9 @@ class GreedyFirst:
             return True, level, inner
         moments = posterior.moments
         wait = 8 * moments.moment.size if self.wait is None else self.wait
-        if moments.told <= wait:
+        if moments.n_observations <= wait:
             return False, level, inner
         least, trace = moments.least_eigenvalue()
         if level == NO_LEVEL:
-            level = least / moments.told / 2.0
-        return least < level * moments.told / 4.0 or least <= SINGULAR * trace, level, inner
+            level = least / moments.n_observations / 2.0
+        return least < level * moments.n_observations / 4.0 or least <= SINGULAR * trace, level, inner

@@ -58,7 +58,7 @@ def row_of(number: int) -> tuple[int, list[float], float]:
 
 
 def told(bandit: Bandit) -> int:
-    return bandit._agent.model.all.told
+    return bandit._agent.model.all.n_observations
 
 
 MAPS: dict[str, Any] = {
@@ -359,5 +359,5 @@ def test_what_was_passed_on_is_saved(tmp_path: Path) -> None:
     assert centre.estimates().pulls.tolist() == again.estimates().pulls.tolist()
     assert centre._agent.model.explored is not None
     assert again._agent.model.explored is not None
-    assert centre._agent.model.explored.told == again._agent.model.explored.told
+    assert centre._agent.model.explored.n_observations == again._agent.model.explored.n_observations
     assert centre.apply(peer.bandit.changes()) == 0 or told(centre) == 30

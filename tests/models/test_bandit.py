@@ -135,7 +135,7 @@ def test_weights_count_in_exploring_rounds_kept_apart() -> None:
         bandit.tell(decision, GIVEN.reward(t, decision.arm), weight=3.0)
     assert bandit.posterior().explored.pulls.sum() == 9
     assert bandit._agent.model.explored is not None
-    assert bandit._agent.model.explored.told == 9
+    assert bandit._agent.model.explored.n_observations == 9
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -247,7 +247,7 @@ class Curious:
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         theta = posterior.moments.least_squares()
-        assert posterior.moments.told <= max(t - 1, 17)
+        assert posterior.moments.n_observations <= max(t - 1, 17)
         return Choice(infex.best(np.asarray(posterior.arms @ theta)))
 
 
@@ -307,7 +307,7 @@ def test_a_shorter_window_keeps_the_last_rewards(tmp_path: Path) -> None:
     go_on(bandit, 50)
     bandit.save(path)
     loaded = Bandit.load(path, estimator=short, adopt=True)
-    assert loaded.posterior().moments.told == 4
+    assert loaded.posterior().moments.n_observations == 4
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def sums(study: Study) -> list[np.ndarray[Any, Any]]:
     """V and b, of all rewards and of exploring rounds."""
     memory = study._desk.standing.bandit._agent.model
     kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
-    return [np.asarray(array) for each in kept for array in (each.known().theta, each.known().factor)]
+    return [np.asarray(array) for each in kept for array in (each.posterior().theta, each.posterior().factor)]
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -168,7 +168,7 @@ def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarra
             assert case.reward is not None
             memory.learn(case.on, case.reward, case.decision.explored)
     kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
-    return [np.asarray(array) for each in kept for array in (each.known().theta, each.known().factor)]
+    return [np.asarray(array) for each in kept for array in (each.posterior().theta, each.posterior().factor)]
 
 
 def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
