@@ -20,8 +20,7 @@ from infex.models.model import ModelState
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import traits_of
-from infex.simulation.compiled import is_steady, stretches
-from infex.simulation.run import Run, RunTerms, log_spaced
+from infex.simulation.run import Run, RunTerms, finished_run, log_spaced
 from infex.streams import stream
 
 
@@ -48,30 +47,15 @@ def play_in_python(
     if narrows and delays is not None:
         memory.foresee()
     source = RewardSource(instance.law, seed, instance.key)
-    tally = Tally(instance.count, horizon, record, steady=is_steady(instance))
+    tally = Tally(instance.count, horizon, record, steady=instance.is_plain)
     rng = stream(seed, "policy", label, instance.key)
     begun = time.perf_counter()
     loop = PythonLoop(Agent(policy, memory), tally, source, rng, delays)
-    for stretch in stretches(instance, seed, horizon):
+    for stretch in instance.stretches(seed, horizon):
         loop.play(stretch)
     tally.close()
-    return Run(
-        instance=instance,
-        policy=policy,
-        horizon=horizon,
-        seed=seed,
-        regret_exploring=tally.regret_exploring,
-        regret_greedy=tally.regret_greedy,
-        explored=tally.explored,
-        optimal=tally.optimal,
-        seconds=time.perf_counter() - begun,
-        log_det_ratio=float(memory.all.known().log_det_ratio),
-        counts=tally.counts,
-        points=(tally.checkpoints, tally.curve),
-        arms=tally.arms if record else None,
-        rewards=tally.rewards if record else None,
-        losses=tally.losses if record else None,
-    )
+    log_det_ratio = float(memory.all.known().log_det_ratio)
+    return finished_run(tally, instance, seed, terms, time.perf_counter() - begun, log_det_ratio)
 
 
 class Tally:

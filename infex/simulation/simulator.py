@@ -30,10 +30,9 @@ from infex.models.pending import PendingWay, narrows
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import Policy, checked, hook, informed, settled, traits_of
-from infex.policies.compiled import ForcedSpec, compiled_spec
 from infex.policies.ucb import warn_of_large
 from infex.records.stream_names import stream_name
-from infex.simulation.compiled import Plan, is_steady, plan_of, play_compiled, play_forced
+from infex.simulation.compiled import Plan, plan_of, play_compiled
 from infex.simulation.python_loop import play_in_python
 from infex.simulation.run import Run, RunTerms
 
@@ -276,11 +275,6 @@ def _play(
     learnt: RidgeModel | RidgeBankModel | None,
 ) -> Run:
     """One run; it begins with what was `learnt` by ridge before, which `refuse_beginning` has checked."""
-    if is_steady(instance) and estimator is None:
-        assert isinstance(instance, LinearInstance)
-        form = compiled_spec(terms.policy)
-        if isinstance(form, ForcedSpec):
-            return play_forced(instance, seed, terms, form)
     plan = plan_of(terms.policy, estimator)
     if plan is not None and plan.can_play(instance):
         return play_compiled(instance, seed, terms, plan, narrowing, learnt)
