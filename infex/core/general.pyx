@@ -18,7 +18,7 @@ from infex.core.choosing cimport (
     GREEDY_FIRST, HYBRID_TS, LINTS, LINTS_SPHERICAL, NOTES, RARELY_SWITCHING, READS_WIDTHS, Base, Settings, bits_of,
 )
 from infex.core.controls cimport MAY_EXPLORE, Controls
-from infex.core.models cimport Model, RegressionModel
+from infex.core.models cimport LassoModel, Model
 from infex.core.runs cimport TABLE, Law, Outcome, check_rounds, draw, set_gaps
 
 
@@ -96,8 +96,8 @@ cdef class GeneralRun(Outcome):
             raise ValueError("a model must have an arm")
         if explored is not None and not explored.is_apart_from(model):
             raise ValueError("explored must be another model of this kind, over as many features and arms")
-        if len(controls) > 0 and not isinstance(model, RegressionModel):
-            raise ValueError("controls read a RegressionModel")
+        if len(controls) > 0 and isinstance(model, LassoModel):
+            raise ValueError("controls read estimates of ridge regression or of an estimator in its place")
         self._begin(law, self.K, horizon, checkpoints, record)
         self.model, self.exploring_model = model, explored
         self.base_model = model if explored is None else explored

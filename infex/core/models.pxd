@@ -82,4 +82,5 @@ cdef class DisjointModel(Model):
     cdef double[:, ::1] directions
 
     cdef void _set_radius(self, int64_t arm) noexcept nogil
+    cdef double _radius(self, int64_t arm, double scale, double noise, double bound, double delta) noexcept nogil
     cdef void _draw_directions(self, bitgen_t *rng) noexcept nogil

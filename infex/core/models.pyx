@@ -414,12 +414,14 @@ cdef class DisjointModel(Model):
         return 0
 
     cdef void _set_radius(self, int64_t arm) noexcept nogil:
-        """The radius of an arm, by its own determinant."""
         cdef const Settings *base = &self.base.settings
-        cdef double beta = radius_at(
-            self.bank.all_runs[arm].log_det_ratio, self.bank.state.penalty, base.noise, base.bound, base.delta
+        self.radii[arm] = self._radius(arm, base.scale, base.noise, base.bound, base.delta) + base.bonus
+
+    cdef double _radius(self, int64_t arm, double scale, double noise, double bound, double delta) noexcept nogil:
+        """The confidence radius of an arm, by its own determinant."""
+        return scale * radius_at(
+            self.bank.all_runs[arm].log_det_ratio, self.bank.state.penalty, noise, bound, delta
         )
-        self.radii[arm] = base.scale * beta + base.bonus
 
     cdef void _draw_directions(self, bitgen_t *rng) noexcept nogil:
         """A normal vector for each arm, or, if sampling is spherical, a direction of length sqrt(c)."""
@@ -432,3 +434,21 @@ cdef class DisjointModel(Model):
                 length = sqrt(c / dot(&self.directions[k, 0], &self.directions[k, 0], c))
                 for i in range(c):
                     self.directions[k, i] *= length
+
+    cdef double estimated_loss(self, int64_t arm) noexcept nogil:
+        cdef int64_t best = self.greedy_arm(False, NULL)
+        return max(self.bank.scores[best] - self.bank.scores[arm], 0.0) if best >= 0 else 0.0
+
+    cdef bint is_certain(self, double scale, double noise, double bound, double delta) noexcept nogil:
+        cdef int64_t best = self.greedy_arm(False, NULL), k
+        cdef double margin, lower = 0.0, top = -INFINITY
+        if best < 0:
+            return False
+        self.bank.widen(self.context)
+        for k in range(self.arms):
+            margin = self._radius(k, scale, noise, bound, delta) * self.bank.widths[k]
+            if k == best:
+                lower = self.bank.scores[k] - margin
+            else:
+                top = larger(top, self.bank.scores[k] + margin)
+        return lower > top

@@ -79,10 +79,9 @@ class Plan(NamedTuple):
 
     def can_play(self, instance: Instance) -> bool:
         """Is there a loop for this problem?"""
-        if self.forced is not None:
-            return instance.is_plain
         if isinstance(instance, ContextualInstance):
-            return self.is_plain and instance.late is None
+            uncontrolled = self._replace(spec=self.spec._replace(controls=None))
+            return uncontrolled.is_plain and instance.late is None
         if self.in_python and instance.late is not None:
             return False
         if instance.standing is not None:
@@ -255,9 +254,12 @@ def _models(
     changing = instance.standing is None
     columns = np.zeros((instance.dim, instance.count)) if instance.standing is None else instance.standing.T
     if forced is not None:
-        of_forced = LassoModel(Ridge(columns, penalty, scored=False), strength=forced.first)
+        of_forced = LassoModel(
+            Ridge(columns, penalty, scored=False), changing=changing, strength=forced.first
+        )
         model = LassoModel(
             Ridge(columns, penalty, scored=False),
+            changing=changing,
             fading=forced.later,
             of_n=forced.of_n,
             of_d=forced.of_d,
