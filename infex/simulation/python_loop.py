@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.bandit.agent import Agent, Step
+from infex.bandit.agent import Agent
 from infex.environments import ContextualInstance, Instance, Stretch
 from infex.environments.lateness import NEVER, checked_late
 from infex.environments.reward_laws import RewardSource
@@ -38,23 +38,23 @@ def play_in_python(
     delays = None if late is None else late.delays(seed, instance.key, horizon)
     apart = traits_of(policy).uses_explored
     if isinstance(instance, ContextualInstance):
-        memory = ModelState.empty(PerArm(instance.count, instance.context_dim), penalty, apart, estimator)
+        model = ModelState.empty(PerArm(instance.count, instance.context_dim), penalty, apart, estimator)
     else:
         standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
-        memory = ModelState.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
+        model = ModelState.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
     if learnt is not None:
-        memory.all.grow(learnt.growth())
+        model.all.grow(learnt.growth())
     if narrows and delays is not None:
-        memory.foresee()
-    source = RewardSource(instance.law, seed, instance.key)
+        model.foresee()
+    rewards = RewardSource(instance.law, seed, instance.key)
     tally = Tally(instance.count, horizon, record, steady=instance.is_plain)
     rng = stream(seed, "policy", label, instance.key)
     begun = time.perf_counter()
-    loop = PythonLoop(Agent(policy, memory), tally, source, rng, delays)
+    loop = PythonLoop(Agent(policy, model), tally, rewards, rng, delays)
     for stretch in instance.stretches(seed, horizon):
         loop.play(stretch)
     tally.close()
-    log_det_ratio = float(memory.all.known().log_det_ratio)
+    log_det_ratio = float(model.all.known().log_det_ratio)
     return finished_run(tally, instance, seed, terms, time.perf_counter() - begun, log_det_ratio)
 
 
@@ -102,19 +102,13 @@ class Tally:
             self.optimal += rounds
 
 
-class Arrival(NamedTuple):
-    """A reward on its way, as a agent learns it."""
+class Played(NamedTuple):
+    """A round whose reward is on its way: its arm, what the reward is learnt on, and the arm's estimate."""
 
+    t: int
     arm: int
     on: DesignRow
     reward: float
-    explored: bool
-
-
-class Unrewarded(NamedTuple):
-    """A decision whose reward is on its way."""
-
-    t: int
     explored: bool
     estimate: float
 
@@ -126,52 +120,50 @@ class PythonLoop:
         self,
         agent: Agent,
         tally: Tally,
-        source: RewardSource,
+        rewards: RewardSource,
         rng: np.random.Generator,
         delays: Integers | None,
     ) -> None:
-        self._agent, self._tally, self._source, self._rng = agent, tally, source, rng
+        self._agent, self._tally, self._rewards, self._rng = agent, tally, rewards, rng
         self._delays = None if delays is None else delays.tolist()
-        self._due: defaultdict[int, list[tuple[Arrival, Unrewarded]]] = defaultdict(list)
+        self._due: defaultdict[int, list[Played]] = defaultdict(list)
 
     def play(self, stretch: Stretch) -> None:
         """Plays all rounds of a stretch."""
-        table, row = self._source.table(stretch), -1
+        agent, table, row = self._agent, self._rewards.table(stretch), -1
         means, gaps = stretch.means[0].tolist(), [0.0]
         for t in range(stretch.first, stretch.last + 1):
+            place = t - stretch.first
             if row < 0 or t > stretch.ends[row]:
                 row += 1
                 means, gaps = stretch.means[row].tolist(), gaps_below(stretch.means[row]).tolist()
-            columns = None if stretch.columns is None else stretch.columns[t - stretch.first]
-            step, estimate = self._decide(t, columns)
-            self._agent.apply(*step.effects)
+            posterior = agent.posterior(self._offer(stretch.columns, place))
+            step = agent.decide(t, posterior, self._rng)
             arm, explored = step.choice.arm, step.choice.explored
-            reward = (
-                self._source.reward(arm, means[arm])
-                if table is None
-                else float(table[t - stretch.first, arm])
-            )
+            estimate = 0.0 if agent.memory.pending_design is None else posterior.estimate(arm)
+            agent.apply(*step.effects)
+            reward = self._rewards.reward(arm, means[arm]) if table is None else float(table[place, arm])
             self._tally.enter(t, arm, explored, gaps[arm], reward)
-            self._learn(t, Arrival(arm, step.on, reward, explored), Unrewarded(t, explored, estimate))
+            self._learn(Played(t, arm, step.on, reward, explored, estimate))
 
-    def _decide(self, t: int, columns: Floats | None) -> tuple[Step, float]:
-        """What the policy does, and the estimate of its arm; posterior that is held costs copies."""
-        offer = ContextOffer(columns) if columns is not None and columns.ndim == 1 else columns
-        posterior = self._agent.posterior(offer)
-        step = self._agent.decide(t, posterior, self._rng)
-        return step, 0.0 if self._agent.memory.pending_design is None else posterior.estimate(step.choice.arm)
+    @staticmethod
+    def _offer(columns: Floats | None, place: int) -> Floats | ContextOffer | None:
+        """What a round offers: arms, (d, K), or a context, (c,); None where arms stay."""
+        if columns is None:
+            return None
+        return ContextOffer(columns[place]) if columns.ndim == 2 else columns[place]
 
-    def _learn(self, t: int, gained: Arrival, decision: Unrewarded) -> None:
-        """The reward of round t goes on its way, and those that are due arrive."""
-        agent, pending_design = self._agent, self._agent.memory.pending_design
+    def _learn(self, played: Played) -> None:
+        """The reward of a round goes on its way, and those that are due are learnt."""
+        agent, pending = self._agent, self._agent.memory.pending_design
         if self._delays is None:
-            agent.learn(*gained)
+            agent.learn(played.arm, played.on, played.reward, played.explored)
             return
-        if pending_design is not None:
-            pending_design.add((decision, gained.on))
-        if self._delays[t - 1] != NEVER:
-            self._due[t + self._delays[t - 1]].append((gained, decision))
-        for arrival, decided in self._due.pop(t, ()):
-            agent.learn(*arrival)
-            if pending_design is not None:
-                pending_design.remove(decided, arrival.on)
+        if pending is not None:
+            pending.add((played, played.on))
+        if self._delays[played.t - 1] != NEVER:
+            self._due[played.t + self._delays[played.t - 1]].append(played)
+        for past in self._due.pop(played.t, ()):
+            agent.learn(past.arm, past.on, past.reward, past.explored)
+            if pending is not None:
+                pending.remove(past, past.on)
