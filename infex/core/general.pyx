@@ -181,7 +181,7 @@ cdef class GeneralRun(Outcome):
                 self._offer(&offered[0, 0])
             if explores:
                 self.controls.explore(t, True, 0.0)
-            reward = self._draw(arm, here[arm], table, 0, reward_rng)
+            reward = self._draw(arm, here[arm], &table[0, 0] if self.law == TABLE else NULL, reward_rng)
             if features is None:
                 self._learn(t, arm, explores, reward, self.model.row(arm), True)
             else:
@@ -207,7 +207,9 @@ cdef class GeneralRun(Outcome):
         cdef int64_t t, row = -1, turn = 0, turns = exploring.shape[0], arm
         cdef bint due, explores
         cdef double reward
+        cdef const double *given
         for t in range(first, last + 1):
+            # The request: what is on offer, and whether the round is due to explore
             if row < 0 or t > ends[row]:
                 row += 1
                 set_gaps(&means[row, 0], self.K, &self._gaps[0])
@@ -215,6 +217,7 @@ cdef class GeneralRun(Outcome):
                 self._offer(&offered[t - first, 0])
             due = self.always or (turn < turns and exploring[turn] == t)
             turn += due
+            # The choice, on the posterior of what is on offer
             arm = self._choose(t, due, rng, &explores)
             if not 0 <= arm < self.K:
                 with gil:
@@ -222,7 +225,9 @@ cdef class GeneralRun(Outcome):
                         f"no arm has a finite score in round {t}: are the settings of the policy too large, or "
                         "is the penalty too small?"
                     )
-            reward = self._draw(arm, means[row, arm], table, t - first, reward_rng)
+            # The reward, and the update by it or by those that are due
+            given = &table[t - first, 0] if self.law == TABLE else NULL
+            reward = self._draw(arm, means[row, arm], given, reward_rng)
             self._learn(t, arm, explores, reward, self.model.row(arm), True)
         return 0
 
@@ -264,12 +269,9 @@ cdef class GeneralRun(Outcome):
         explores[0] = explores[0] or not self.always
         return arm
 
-    cdef double _draw(self, int64_t arm, double mean, const double[:, ::1] table, int64_t row,
-                      bitgen_t *rng) noexcept nogil:
-        """The reward of an arm, from the table's row where the law is given."""
-        if self.law == TABLE:
-            return table[row, arm]
-        return draw(self.law, mean, self._noises[arm], self.degrees, rng)
+    cdef double _draw(self, int64_t arm, double mean, const double *given, bitgen_t *rng) noexcept nogil:
+        """The reward of an arm of that mean; one of those that are `given`, (K,), if they are."""
+        return draw(self.law, mean, self._noises[arm], self.degrees, rng) if given is NULL else given[arm]
 
     cdef int _learn(self, int64_t t, int64_t arm, bint explores, double reward, const double *x,
                     bint is_arm) except -1 nogil:
