@@ -128,7 +128,7 @@ cdef int64_t switching_arm(const Settings *base, State *s, bint logistic, double
     return arm
 
 
-cdef int64_t plain_arm(const Settings *base, State *s, bitgen_t *rng, bint *explored) noexcept nogil:
+cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *explored) noexcept nogil:
     """The arm of a policy that looks at pulls and rewards alone."""
     cdef double total = 0.0, bonus, played
     cdef double *out = s.room
@@ -177,7 +177,7 @@ cdef Kind kind_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
     return base.kind
 
 
-cdef int64_t own_arm(const Settings *base, State *s, bint logistic, double *notes, int64_t t, bitgen_t *rng,
+cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *notes, int64_t t, bitgen_t *rng,
                      bint *explored) noexcept nogil:
     """The arm of the base without what is wrapped around it."""
     cdef Kind kind = kind_at(base, t, rng)
@@ -194,7 +194,7 @@ cdef int64_t own_arm(const Settings *base, State *s, bint logistic, double *note
         return (t - 1) % s.K
     if kind == RARELY_SWITCHING:
         return switching_arm(base, s, logistic, notes, rng)
-    return plain_arm(base, s, rng, explored)
+    return arm_by_pulls(base, s, rng, explored)
 
 
 cdef int64_t choose(const Settings *base, State *s, bint logistic, double *notes, int64_t t, bitgen_t *rng,
@@ -212,10 +212,10 @@ cdef int64_t choose(const Settings *base, State *s, bint logistic, double *notes
     if base.wrap == SOFTENED:
         tries = rng.next_double(rng.state) < base.first
         other = uniform_arm(s.K, rng)
-        arm = own_arm(base, s, logistic, notes, t, rng, explored)
+        arm = base_arm(base, s, logistic, notes, t, rng, explored)
         explored[0] = True
         return other if tries else arm
-    return own_arm(base, s, logistic, notes, t, rng, explored)
+    return base_arm(base, s, logistic, notes, t, rng, explored)
 
 
 # Greedy-First

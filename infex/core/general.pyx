@@ -280,10 +280,10 @@ cdef class GeneralRun(Outcome):
         if not isfinite(reward):
             with gil:
                 raise InvalidReward(f"the law of rewards must give a finite number; in round {t} it gave {reward}")
-        self.note(t, arm, reward, self._gaps[arm])
-        self.enter(t, arm, explores, self._gaps[arm], 1)
+        self.record(t, arm, reward, self._gaps[arm])
+        self.count(t, arm, explores, self._gaps[arm], 1)
         if t == self.horizon:
-            self.close()
+            self.flush()
         self.model.remember_search()
         if explores and self.exploring_model is not None:
             self.exploring_model.remember_search()

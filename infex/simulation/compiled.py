@@ -15,10 +15,10 @@ from infex.arrays import Floats, Integers
 from infex.bandit.agent import Agent
 from infex.core.bank import RidgeBank
 from infex.core.choosing import Kind, Reads, Wrap
+from infex.core.fixed_arms import FixedArmsRun
 from infex.core.general import GeneralRun
 from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
 from infex.core.ridge import Ridge
-from infex.core.simulation import FixedArmsRun
 from infex.environments import ContextualInstance, Instance, LinearInstance, Stretch
 from infex.environments.lateness import checked_late
 from infex.environments.reward_laws import RewardSource

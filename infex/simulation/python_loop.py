@@ -53,7 +53,7 @@ def play_in_python(
     loop = PythonLoop(Agent(policy, model), tally, rewards, rng, delays)
     for stretch in instance.stretches(seed, horizon):
         loop.play(stretch)
-    tally.close()
+    tally.flush()
     log_det_ratio = float(model.all.known().log_det_ratio)
     return finished_run(tally, instance, seed, terms, time.perf_counter() - begun, log_det_ratio)
 
@@ -63,7 +63,7 @@ class Tally:
 
     def __init__(self, arms: int, horizon: int, record: bool, steady: bool) -> None:
         rounds = horizon if record else 0
-        self.checkpoints, self._mark = log_spaced(horizon), 0
+        self.checkpoints, self._next_checkpoint = log_spaced(horizon), 0
         self.curve: Floats = np.zeros(self.checkpoints.size)
         self.counts: Integers = np.zeros(arms, dtype=np.int64)
         self.arms: Integers = np.zeros(rounds, dtype=np.int64)
@@ -74,20 +74,20 @@ class Tally:
         self._steady, self._record = steady, record
         self._arm, self._explores, self._gap, self._rounds = -1, False, 0.0, 0  # equal rounds in a row
 
-    def enter(self, t: int, arm: int, explores: bool, gap: float, reward: float) -> None:
+    def count(self, t: int, arm: int, explores: bool, gap: float, reward: float) -> None:
         """One round."""
         if self._record:
             self.arms[t - 1], self.rewards[t - 1], self.losses[t - 1] = arm, reward, gap
         if arm != self._arm or explores != self._explores or not self._steady:
-            self.close()
+            self.flush()
         self._arm, self._explores, self._gap = arm, explores, gap
         self._rounds += 1
-        if t == self.checkpoints[self._mark]:
-            self.close()
-            self.curve[self._mark] = self.regret_greedy + self.regret_exploring
-            self._mark += 1
+        if t == self.checkpoints[self._next_checkpoint]:
+            self.flush()
+            self.curve[self._next_checkpoint] = self.regret_greedy + self.regret_exploring
+            self._next_checkpoint += 1
 
-    def close(self) -> None:
+    def flush(self) -> None:
         """Adds the equal rounds under way."""
         rounds, self._rounds = self._rounds, 0
         if not rounds:
@@ -143,7 +143,7 @@ class PythonLoop:
             estimate = 0.0 if agent.memory.pending_design is None else posterior.estimate(arm)
             agent.apply(*step.effects)
             reward = self._rewards.reward(arm, means[arm]) if table is None else float(table[place, arm])
-            self._tally.enter(t, arm, explored, gaps[arm], reward)
+            self._tally.count(t, arm, explored, gaps[arm], reward)
             self._learn(Played(t, arm, step.on, reward, explored, estimate))
 
     @staticmethod
