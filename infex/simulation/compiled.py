@@ -28,7 +28,7 @@ from infex.models.model import ModelState
 from infex.models.ridge import RidgeModel, RidgePosterior, checked_penalty
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies import Infex
-from infex.policies.base import Policy, traits_of
+from infex.policies.base import Policy, policy_info
 from infex.policies.compiled import (
     READ_PULLS,
     BaseSpec,
@@ -104,12 +104,12 @@ def plan_of(policy: Policy, estimator: Estimator | None = None) -> Plan | None:
 
 def _plan_in_python(policy: Policy) -> Plan | None:
     """A plan for a base in Python whose rounds are known ahead, and which learns nothing by itself."""
-    if type(policy) is not Infex or policy.greedy is not None or traits_of(policy).pupils:
+    if type(policy) is not Infex or policy.greedy is not None or policy_info(policy).learners:
         return None
-    if policy.gate.layers or not is_built_in(policy.gate.plan):
+    if policy.controlled_schedule.controls or not is_built_in(policy.controlled_schedule.plan):
         return None
-    apart, random_ties = traits_of(policy).uses_explored, policy.ties == "random"
-    spec = CompiledSpec(IN_PYTHON, policy.gate.plan, random_ties=random_ties, apart=apart)
+    apart, random_ties = policy_info(policy).uses_explored, policy.ties == "random"
+    spec = CompiledSpec(IN_PYTHON, policy.controlled_schedule.plan, random_ties=random_ties, apart=apart)
     return Plan(spec, in_python=True)
 
 
@@ -165,7 +165,7 @@ def _sums_of(learnt: RidgeModel | RidgeBankModel | None) -> Floats | None:
     """What was learnt, as a ridge or a bank of the core takes it."""
     if learnt is None:
         return None
-    return learnt.snapshot() if isinstance(learnt, RidgeModel) else learnt.growth().truth
+    return learnt.snapshot() if isinstance(learnt, RidgeModel) else learnt.sufficient_statistics().truth
 
 
 def _play_fixed(
@@ -340,9 +340,9 @@ class RunStatistics:
         self.columns = np.zeros((len(ridge.columns), 0)) if changing else ridge.columns
         self.penalty = ridge.penalty
 
-    def known(self) -> RidgePosterior:
+    def posterior(self) -> RidgePosterior:
         """What is known of the fixed arms; a copy, as the run goes on."""
         return RidgePosterior(self._ridge).copy()
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """Nothing is searched for."""

@@ -13,7 +13,7 @@ import numpy as np
 from infex.checks import DATA_KINDS, copied
 from infex.environments import Instance, LinearInstance
 from infex.environments.offer_sets import OfferSets
-from infex.policies.base import traits_of
+from infex.policies.base import policy_info
 
 IMMUTABLE_KINDS = (*DATA_KINDS, np.generic, FunctionType, BuiltinFunctionType, type, OfferSets)
 """What nothing changes, or `copy.deepcopy` does not copy."""
@@ -35,7 +35,7 @@ def own_copies(**given: Any) -> tuple[Any, ...]:
             memo.update((id(part), part) for part in _read_only_arrays(thing))
     copies = tuple(copied(name, thing, memo) for name, thing in given.items())
     for name, thing in given.items():
-        for part in traits_of(thing).chain if name == "policy" else (thing,):
+        for part in policy_info(thing).chain if name == "policy" else (thing,):
             _add_attributes(name, part, memo)
     return copies
 

@@ -19,7 +19,7 @@ from infex.models.layout import ContextOffer, DesignRow, PerArm
 from infex.models.model import ModelState
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import traits_of
+from infex.policies.base import policy_info
 from infex.simulation.run import Run, RunTerms, finished_run, log_spaced
 from infex.streams import stream
 
@@ -36,16 +36,16 @@ def play_in_python(
     policy, label, horizon, penalty, record = terms
     late = checked_late(instance.late)
     delays = None if late is None else late.delays(seed, instance.key, horizon)
-    apart = traits_of(policy).uses_explored
+    apart = policy_info(policy).uses_explored
     if isinstance(instance, ContextualInstance):
         model = ModelState.empty(PerArm(instance.count, instance.context_dim), penalty, apart, estimator)
     else:
         standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
         model = ModelState.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
     if learnt is not None:
-        model.all.grow(learnt.growth())
+        model.all.add_statistics(learnt.sufficient_statistics())
     if narrows and delays is not None:
-        model.foresee()
+        model.track_pending()
     rewards = RewardSource(instance.law, seed, instance.key)
     tally = Tally(instance.count, horizon, record, steady=instance.is_plain)
     rng = stream(seed, "policy", label, instance.key)
@@ -54,7 +54,7 @@ def play_in_python(
     for stretch in instance.stretches(seed, horizon):
         loop.play(stretch)
     tally.flush()
-    log_det_ratio = float(model.all.known().log_det_ratio)
+    log_det_ratio = float(model.all.posterior().log_det_ratio)
     return finished_run(tally, instance, seed, terms, time.perf_counter() - begun, log_det_ratio)
 
 
@@ -140,7 +140,7 @@ class PythonLoop:
             posterior = agent.posterior(self._offer(stretch.columns, place))
             step = agent.decide(t, posterior, self._rng)
             arm, explored = step.choice.arm, step.choice.explored
-            estimate = 0.0 if agent.memory.pending_design is None else posterior.estimate(arm)
+            estimate = 0.0 if agent.model.pending_design is None else posterior.estimate(arm)
             agent.apply(*step.effects)
             reward = self._rewards.reward(arm, means[arm]) if table is None else float(table[place, arm])
             self._tally.count(t, arm, explored, gaps[arm], reward)
@@ -155,7 +155,7 @@ class PythonLoop:
 
     def _learn(self, played: Played) -> None:
         """The reward of a round goes on its way, and those that are due are learnt."""
-        agent, pending = self._agent, self._agent.memory.pending_design
+        agent, pending = self._agent, self._agent.model.pending_design
         if self._delays is None:
             agent.learn(played.arm, played.on, played.reward, played.explored)
             return

@@ -22,7 +22,7 @@ from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import Policy, checked, hook, informed, settled, traits_of
+from infex.policies.base import Policy, checked, for_problem, hook, policy_info, resolve_defaults
 from infex.policies.ucb import warn_of_large
 from infex.records.stream_names import stream_name
 from infex.simulation.compiled import Plan, plan_of, play_compiled
@@ -69,7 +69,7 @@ def play(
     checked("policy", policy)
     instance = checked_instance(instance)
     horizon = checked_horizon(horizon)
-    policy = settled(policy, 1.0 / horizon)
+    policy = resolve_defaults(policy, 1.0 / horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
@@ -127,7 +127,7 @@ def play_many(
     narrowing = narrows(pending)
     threads = whole("workers", cores() if workers is None else workers, least=1)
     horizon = checked_horizon(horizon)
-    policy = settled(checked("policy", policy), 1.0 / horizon)
+    policy = resolve_defaults(checked("policy", policy), 1.0 / horizon)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     plan = plan_of(*own_copies(policy=policy, estimator=estimator))
     if learnt is not None:
@@ -167,8 +167,8 @@ def play_copies(
     A policy that asks for the problem it plays is told. The run names what was given.
     """
     policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
-    if any(hook(part, "informed") is not None for part in traits_of(policy).chain):
-        policy = informed(policy, problem, terms.horizon)
+    if any(hook(part, "for_problem") is not None for part in policy_info(policy).chain):
+        policy = for_problem(policy, problem, terms.horizon)
     own_terms = terms._replace(policy=policy)
     plan = plan_of(policy, own)
     if plan is not None and plan.can_play(problem):
@@ -190,8 +190,8 @@ def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Est
 def warn_of_means(instance: Instance, policy: Policy) -> None:
     """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
     if isinstance(instance, LinearInstance):
-        greatest = traits_of(policy).greatest
-        if greatest is not None and instance.largest > greatest:
+        reward_bound = policy_info(policy).reward_bound
+        if reward_bound is not None and instance.largest > reward_bound:
             warn_of_large(policy, instance.largest, stacklevel=3)
 
 
