@@ -116,10 +116,10 @@ def test_discounting_loses_nothing_where_little_is_known(
     rng = np.random.default_rng(4)
     arms = rng.standard_normal((4, 5))
     arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
-    fit, told = models.Discounted(rate=rate).start(np.ascontiguousarray(arms.T), penalty), []
+    fit, told = models.Discounted(rate=rate).new_model(np.ascontiguousarray(arms.T), penalty), []
     for _ in range(40):
         arm, reward, weight = int(rng.integers(4)), float(rng.normal()), float(heaviest ** rng.random())
-        fit.learn(arm, reward, weight)
+        fit.update(arm, reward, weight)
         told.append((arm, reward, weight))
     ages = range(len(told) - 1, -1, -1)
 
@@ -133,7 +133,7 @@ def test_discounting_loses_nothing_where_little_is_known(
     turned = [solve(once.gram, x) for x in fractions_of(asked)]  # V^-1 x
     roots = np.sqrt([float(dot(u, [dot(row, u) for row in twice.gram])) for u in turned])
     means = np.array([float(dot(x, once.theta)) for x in fractions_of(asked)])
-    known = fit.known()
+    known = fit.posterior()
     on = known.on(np.ascontiguousarray(asked.T))
     np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * (1.0 + roots.max()))
     np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
@@ -148,14 +148,14 @@ def test_log_odds_hold_where_no_reward_was_seen(weight: float, penalty: float) -
     arms = rng.standard_normal((2, 3))
     arms -= np.outer(arms @ across, across) / (across @ across)
     arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
-    fit, won = models.Logistic().start(np.ascontiguousarray(arms.T), penalty), np.zeros((2, 2))
+    fit, won = models.Logistic().new_model(np.ascontiguousarray(arms.T), penalty), np.zeros((2, 2))
     for turn in range(40):
         arm, reward, heavy = turn % 2, float(rng.random() < 0.6), weight * (1.0 + rng.random())
-        fit.learn(arm, reward, heavy)
+        fit.update(arm, reward, heavy)
         won[arm, int(reward)] += heavy
-    fitted = fit.known().on(np.ascontiguousarray(arms.T)).estimates
+    fitted = fit.posterior().on(np.ascontiguousarray(arms.T)).estimates
     np.testing.assert_allclose(fitted, won[:, 1] / won.sum(axis=1), atol=20 * penalty / weight + 1e-12)
-    theta, factor = fit.known().theta, fit.known().factor
+    theta, factor = fit.posterior().theta, fit.posterior().factor
     assert theta @ across == pytest.approx(0.0, abs=1e-6 * (1.0 + penalty**-0.5))
     assert np.linalg.norm(factor @ across) == pytest.approx(
         np.linalg.norm(across) / np.sqrt(penalty), rel=1e-6
