@@ -14,7 +14,7 @@ from infex.models.layout import ArmRow, ContextOffer, DesignRow, Offer
 from infex.models.model import ModelState
 from infex.models.noise import StandardErrors
 from infex.models.posterior import Posterior
-from infex.policies.base import Policy, traits_of
+from infex.policies.base import Policy, policy_info
 from infex.policies.ucb import DEFAULT, Confidence
 from infex.statistics.student import student_quantile
 
@@ -25,17 +25,17 @@ Ends = tuple[Floats, Floats, Floats]
 class NoiseIntervals:
     """Intervals of a bandit's arms: for rewards between `ends`, and a theta as long as the policy allows."""
 
-    __slots__ = ("_bound", "_ends", "_estimator", "_memory", "_variance")
+    __slots__ = ("_bound", "_ends", "_estimator", "_model", "_variance")
 
     def __init__(
         self,
-        memory: ModelState,
+        model: ModelState,
         estimator: Estimator | None,
         policy: Policy,
         ends: tuple[float, float] | None,
         largest_variance: float,
     ) -> None:
-        self._memory, self._estimator, self._bound = memory, estimator, _bound(policy)
+        self._model, self._estimator, self._bound = model, estimator, _bound(policy)
         self._ends = (-np.inf, np.inf) if ends is None else ends
         self._variance = largest_variance
 
@@ -44,7 +44,7 @@ class NoiseIntervals:
         share = checked_level(level)
         if isinstance(self._estimator, Logistic):
             return self._clipped(*_by_odds(np.array(posterior.estimates), np.array(posterior.widths), share))
-        model = self._memory.all
+        model = self._model.all
         if isinstance(offer, ContextOffer):
             rows = np.tile(offer.context, (len(posterior), 1))
             rows = rows if offer.rows is None else np.hstack([rows, offer.rows])
@@ -56,17 +56,17 @@ class NoiseIntervals:
         share = checked_level(level)
         if isinstance(on, ArmRow) and isinstance(self._estimator, Logistic):
             offer: Offer = ContextOffer(on.context)
-            _, low, high = self.over(offer, self._memory.offer(offer), level)
+            _, low, high = self.over(offer, self._model.offer(offer), level)
             return float(low[on.arm]), float(high[on.arm])
         if isinstance(on, ArmRow):
             _, low, high = self._by_noise(on.context[None], np.array([on.arm]), share)
         else:
-            offer = np.ascontiguousarray(self._memory.row(on)[:, None])
-            _, low, high = self.over(offer, self._memory.offer(offer), level)
+            offer = np.ascontiguousarray(self._model.row(on)[:, None])
+            _, low, high = self.over(offer, self._model.offer(offer), level)
         return float(low[0]), float(high[0])
 
     def _by_noise(self, rows: Floats, arms: Integers | None, level: float) -> Ends:
-        found = self._memory.all.standard_errors(rows, arms, self._variance)
+        found = self._model.all.standard_errors(rows, arms, self._variance)
         return self._clipped(*_by_noise(found, self._bound, level))
 
     def _clipped(self, estimates: Floats, low: Floats, high: Floats) -> Ends:
@@ -100,5 +100,5 @@ def _by_odds(chances: Floats, widths: Floats, level: float) -> Ends:
 
 def _bound(policy: Policy) -> float:
     """The greatest length of theta that a policy allows for; 1, as the defaults have it, if it says none."""
-    bounds = [each.bound for each in traits_of(policy).chain if isinstance(each, Confidence)]
+    bounds = [each.bound for each in policy_info(policy).chain if isinstance(each, Confidence)]
     return bounds[0] if bounds else DEFAULT.bound

@@ -16,7 +16,7 @@ from infex.features.base import ContextMap
 from infex.features.table import Categories, Numbers
 from infex.models.extension import FeatureExtension, HybridExtension
 from infex.models.layout import GONE, ArmRow, DesignRow
-from infex.policies.ucb import Switched
+from infex.policies.ucb import SwitchingState
 
 Wider = FeatureExtension | HybridExtension
 
@@ -82,13 +82,15 @@ class FeaturesAdded(NamedTuple):
             return on._replace(context=self.widening.rows(on.context))
         return on if isinstance(on, int) else self.widening.rows(on)
 
-    def note(self, note: Any) -> Any:
-        """A policy's note, with parameters for the wider features."""
-        if isinstance(note, Switched):
-            return note._replace(theta=tuple(self.widening.parameter(np.array(note.theta)).tolist()))
-        if isinstance(note, tuple) and type(note) is not tuple:
-            return type(note)(*(self.note(part) for part in note))
-        return note
+    def policy_state(self, policy_state: Any) -> Any:
+        """A policy's policy state, with parameters for the wider features."""
+        if isinstance(policy_state, SwitchingState):
+            return policy_state._replace(
+                theta=tuple(self.widening.parameter(np.array(policy_state.theta)).tolist())
+            )
+        if isinstance(policy_state, tuple) and type(policy_state) is not tuple:
+            return type(policy_state)(*(self.policy_state(part) for part in policy_state))
+        return policy_state
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain data."""

@@ -76,8 +76,8 @@ class DiscountedFit(Fit):
         self._unknown = 0.0  # the weights of rewards whose squares are not in it
 
     def add_observation(self, x: Floats, reward: float, weight: float) -> None:
-        self._sums *= self._rate
-        self._squared_sums *= self._rate**2
+        core.fade_sums(self._sums, self.penalty, self._rate)
+        core.fade_sums(self._squared_sums, self.penalty, self._rate**2)
         x = np.ascontiguousarray(x)
         core.add_reward(self._sums, self.penalty, x, reward, weight)
         core.add_reward(self._squared_sums, self.penalty, x, 0.0, weight)

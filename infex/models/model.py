@@ -87,19 +87,19 @@ class ModelState:
         return self.columns[:, on].copy() if isinstance(on, int) else on.copy()
 
     def posterior(
-        self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
+        self, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the fixed arms."""
         explored = None if self.explored is None else self.explored.posterior()
-        return Posterior(self.all.posterior(), explored, note, allowed, spent, self.pending_design)
+        return Posterior(self.all.posterior(), explored, policy_state, allowed, spent, self.pending_design)
 
     def offer(
-        self, offer: Offer, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
+        self, offer: Offer, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the arms of one round."""
         explored = None if self.explored is None else on_offer(self.explored.posterior(), offer)
         known = on_offer(self.all.posterior(), offer)
-        return Posterior(known, explored, note, allowed, spent, self.pending_design)
+        return Posterior(known, explored, policy_state, allowed, spent, self.pending_design)
 
     def track_pending(self, pending: PendingBatch | None = None) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""

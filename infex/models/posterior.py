@@ -84,9 +84,10 @@ class Posterior:
     """What a policy may read about the K arms on offer, until the model learns again; a `copy` stays.
 
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
-    apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try, and
-    `spent` what exploring has taken so far. `pending` are the decisions that wait for their reward: in
-    `narrowed`, which exploring reads, widths and samples are as if each had been told its estimate.
+    apart; `policy_state` what the policy remembers from its last choice, `allowed` the arms that exploring
+    may try, and `spent` what exploring has taken so far. `pending` are the decisions that wait for
+    their reward: in `narrowed`, which exploring reads, widths and samples are as if each had been told its
+    estimate.
 
     >>> from infex.models.ridge import RidgeModel
     >>> ridge = RidgeModel(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -97,21 +98,22 @@ class Posterior:
     """
 
     __slots__ = (
-        "_allowed", "_best", "_explored", "_known", "_may_explore", "_narrowed_known", "_narrows", "_note",
-        "_of_explored", "_pending", "_places", "_spent", "_version", "_whole", "_whole_explored",
+        "_allowed", "_best", "_explored", "_known", "_may_explore", "_narrowed_known", "_narrows",
+        "_of_explored", "_pending", "_places", "_policy_state", "_spent", "_version", "_whole",
+        "_whole_explored",
     )  # fmt: skip
 
     def __init__(
         self,
         known: ModelPosterior,
         explored: ModelPosterior | None = None,
-        note: object = None,
+        policy_state: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
         pending: PendingDesign | None = None,
     ) -> None:
         self._known, self._explored = known, explored
-        self._note, self._allowed, self._spent = note, allowed, spent
+        self._policy_state, self._allowed, self._spent = policy_state, allowed, spent
         self._pending, self._version = None, 0
         if pending is not None and len(pending):
             self._pending, self._version = pending, pending.version
@@ -130,7 +132,7 @@ class Posterior:
         """The same, with other model posteriors."""
         other: Posterior = object.__new__(Posterior)
         other._known, other._explored, other._narrowed_known = known, explored, None
-        other._note, other._allowed, other._spent = self._note, self._allowed, self._spent
+        other._policy_state, other._allowed, other._spent = self._policy_state, self._allowed, self._spent
         other._pending, other._version, other._narrows = self._pending, self._version, self._narrows
         other._of_explored, other._may_explore, other._best = self._of_explored, self._may_explore, self._best
         other._places, other._whole, other._whole_explored = self._places, self._whole, self._whole_explored
@@ -206,9 +208,9 @@ class Posterior:
         return self._reach.radii(noise, bound, delta)
 
     @property
-    def note(self) -> Any:
-        """What the policy noted in its last choice, None at first."""
-        return self._note
+    def policy_state(self) -> Any:
+        """What the policy remembers from its last choice, None at first."""
+        return self._policy_state
 
     @property
     def allowed(self) -> Bools | None:
@@ -367,20 +369,20 @@ class Posterior:
         return self._known.scores(theta)
 
     def exploited(self) -> Posterior:
-        """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
+        """The same for a policy that does not explore: every arm may be played, and nothing is remembered."""
         other = self._changed(self._known, self._explored)
-        other._note, other._allowed, other._pending = None, None, None
+        other._policy_state, other._allowed, other._pending = None, None, None
         other._narrows = other._of_explored = False
         return other
 
-    def noted(self, note: object) -> Posterior:
-        """The same, with another note."""
-        return self.seen_by(note, self._spent)
+    def with_policy_state(self, policy_state: object) -> Posterior:
+        """The same, with another policy state."""
+        return self.seen_by(policy_state, self._spent)
 
-    def seen_by(self, note: Any, spent: Spent) -> Posterior:
-        """The same, with another `note` and other limits `spent`, for a policy inside another."""
+    def seen_by(self, policy_state: Any, spent: Spent) -> Posterior:
+        """The same, with another `policy_state` and other limits `spent`, for a policy inside another."""
         other = self._changed(self._known, self._explored)
-        other._note, other._spent, other._narrowed_known = note, spent, self._narrowed_known
+        other._policy_state, other._spent, other._narrowed_known = policy_state, spent, self._narrowed_known
         return other
 
     def _current_pending(self) -> PendingDesign:
@@ -408,6 +410,10 @@ class Posterior:
     def width(self, arm: int) -> float:
         """One arm's width."""
         return self._reach.width(self._checked(arm))
+
+    def estimate_and_width(self, arm: int) -> tuple[float, float]:
+        """Those of an arm that is known to be there: its index is not checked."""
+        return self._known.estimate(arm), self._reach.width(arm)
 
     def _checked(self, arm: int) -> int:
         """An arm that is there."""

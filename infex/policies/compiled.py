@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from infex.core.choosing import Base, Kind, Reads, Wrap
-from infex.core.general import Control, ControlKind
+from infex.core.controls import Control, ControlKind
 from infex.policies.base import Policy, hook
 from infex.schedules.base import Schedule
 
@@ -85,7 +85,7 @@ class CompiledSpec(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Can a loop play it that keeps neither notes nor pulls, and looks at no control?"""
+        """Can a loop play it that keeps neither policy states nor pulls, and looks at no control?"""
         notes = self.base.kind in (*READ_PULLS, Kind.RARELY_SWITCHING) or self.wrap.kind != Wrap.NOTHING
         return not notes and self.controls is None and not self.apart
 
@@ -125,7 +125,7 @@ def wrapped(base: Policy, wrap: WrapperSpec) -> CompiledSpec | None:
 
 
 class ForcedSpec(NamedTuple):
-    """Forced sampling or a LASSO bandit, which has a loop of its own (`infex.core.forced`).
+    """Forced sampling or a LASSO bandit: see `infex.core.models.LassoModel`.
 
     `forces`: are there forced rounds? Their estimate, by LASSO of strength `first`, keeps arms within
     `keep`/2 of its best. That from n rewards has the strength later sqrt((of_n log n + of_d log d)/n). A

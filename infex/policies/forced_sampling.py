@@ -8,11 +8,11 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real, whole
-from infex.core.forced import fading_strength, least_estimate
+from infex.core.models import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import Played, PlayedFixed
-from infex.policies.choice import TIES, Choice, Reason, Ties, best, explored, picked, share
+from infex.policies.base import FixedProblem, Problem
+from infex.policies.choice import TIES, Choice, Reason, Ties, best, explored, pick, share
 from infex.policies.compiled import ForcedSpec
 
 Rule = Literal["log", "blocks"]
@@ -120,18 +120,18 @@ class OLSBandit(Forced):
                 got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
                 raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
 
-    def informed(self, instance: Played, horizon: int) -> "OLSBandit":
+    def for_problem(self, instance: Problem, horizon: int) -> "OLSBandit":
         """The policy once it is told the problem: a preset asks for the true gap."""
         if self.preset is None:
             return self
-        gaps = instance.gaps if isinstance(instance, PlayedFixed) else np.zeros(0)
+        gaps = instance.gaps if isinstance(instance, FixedProblem) else np.zeros(0)
         if not (gaps > 0).any():
             raise InvalidSetting("preset 'paper' needs fixed arms with a gap; say scale and keep instead")
         scale = 8.0 * instance.theta.size**2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
 
     def compiled(self) -> ForcedSpec:
-        """Forced sampling, in a loop of its own."""
+        """Forced sampling, by least squares."""
         return ForcedSpec(True, self.keep)
 
     def scale_for(self, dim: int) -> float:
@@ -181,7 +181,7 @@ class LassoBandit(Forced):
             object.__setattr__(self, name, real(name, value, least=0))
 
     def compiled(self) -> ForcedSpec:
-        """Forced sampling by LASSO, in a loop of its own."""
+        """Forced sampling, by LASSO."""
         return ForcedSpec(True, self.keep, self.first, self.later)
 
     def is_forced(self, t: int, dim: int) -> bool:
@@ -218,12 +218,12 @@ class AgnosticLassoBandit:
         one_of("ties", self.ties, TIES)
 
     def compiled(self) -> ForcedSpec:
-        """LASSO in every round, in a loop of its own."""
+        """LASSO in every round."""
         return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
-        arm, share = picked(self._scores(posterior), self.ties, rng)
+        arm, share = pick(self._scores(posterior), self.ties, rng)
         return Choice(arm, False, None, Reason.LASSO, None, share, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:

@@ -12,7 +12,7 @@ from infex.checks import settings_by_name
 from infex.errors import InfexError, NoRecord, SparseExploration
 from infex.features import Disjoint, FeatureMap, Hybrid, Joined
 from infex.features.base import encoder_of
-from infex.policies.base import Policy, hook, traits_of
+from infex.policies.base import Policy, hook, policy_info
 from infex.records import from_record, to_record
 from infex.records.catalog import shown
 from infex.records.settings import Record
@@ -71,9 +71,9 @@ def policy_shown(policy: Policy) -> str:
     if record_of(policy) is not None:
         return shown(policy)
     parts = []
-    for link in traits_of(policy).chain:
-        gate = traits_of(link).gate
-        layers = () if gate is None else gate.layers
+    for link in policy_info(policy).chain:
+        controlled_schedule = policy_info(link).controlled_schedule
+        layers = () if controlled_schedule is None else controlled_schedule.controls
         parts += [type(link).__name__, *(type(layer).__name__ for layer in layers)]
     first, *rest = parts
     return f"{first}({', '.join(rest)})" if rest else first

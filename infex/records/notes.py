@@ -1,4 +1,4 @@
-"""What policies note of their own choices, and what rewards are learnt on, as records."""
+"""What policies remember of their own choices, and what rewards are learnt on, as records."""
 
 from __future__ import annotations
 
@@ -8,63 +8,79 @@ from infex.arrays import Floats, fitting
 from infex.checks import whole
 from infex.errors import InvalidRecord
 from infex.models.layout import ArmRow, DesignRow
-from infex.policies.base import InfexNote
-from infex.policies.choice import Reason, refuse_note
+from infex.policies.base import InfexState
+from infex.policies.choice import Reason, check_policy_state
 from infex.policies.controls import GuardedState
-from infex.policies.greedy import FirstNote
-from infex.policies.ucb import Switched
+from infex.policies.greedy import GreedyFirstState
+from infex.policies.ucb import SwitchingState
 from infex.policies.until_certain import CertainState
 
-NOTES: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (InfexNote, FirstNote, Switched, GuardedState, CertainState)
+POLICY_STATES: dict[str, type[Any]] = {  # by the names that files have
+    "InfexNote": InfexState,
+    "FirstNote": GreedyFirstState,
+    "Switched": SwitchingState,
+    "GuardedState": GuardedState,
+    "CertainState": CertainState,
 }
 
+KINDS = {state: kind for kind, state in POLICY_STATES.items()}
 PLAIN_KINDS = (bool, int, float, str, type(None))
 
 REASONS = {str(reason): reason for reason in Reason}
 
 
-def note_record(note: object) -> Any:
-    """A note as plain data: what has names keeps them, and a tuple is told from a list."""
-    if isinstance(note, tuple):
-        if type(note).__name__ in NOTES and type(note) is NOTES[type(note).__name__]:
-            return {"kind": type(note).__name__} | {
-                name: note_record(part)
-                for name, part in note._asdict().items()  # type: ignore[attr-defined]
+def policy_state_to_record(policy_state: object) -> Any:
+    """A policy state as plain data: what has names keeps them, and a tuple is told from a list."""
+    if isinstance(policy_state, tuple):
+        if type(policy_state) in KINDS:
+            return {"kind": KINDS[type(policy_state)]} | {
+                name: policy_state_to_record(part)
+                for name, part in policy_state._asdict().items()  # type: ignore[attr-defined]
             }
-        return {"kind": "tuple", "parts": [note_record(part) for part in note]}
-    if isinstance(note, dict):
-        return {"kind": "dict", "parts": {name: note_record(part) for name, part in note.items()}}
-    return [note_record(part) for part in note] if isinstance(note, list) else note
+        return {"kind": "tuple", "parts": [policy_state_to_record(part) for part in policy_state]}
+    if isinstance(policy_state, dict):
+        return {
+            "kind": "dict",
+            "parts": {name: policy_state_to_record(part) for name, part in policy_state.items()},
+        }
+    return (
+        [policy_state_to_record(part) for part in policy_state]
+        if isinstance(policy_state, list)
+        else policy_state
+    )
 
 
-def note_of(kept: object) -> Any:
-    """The note that a record is of."""
+def policy_state_from_record(kept: object) -> Any:
+    """The policy state that a record is of."""
     if isinstance(kept, list):
-        return [note_of(part) for part in kept]
+        return [policy_state_from_record(part) for part in kept]
     if not isinstance(kept, dict):
-        refuse_note(kept)
+        check_policy_state(kept)
         return kept
     kind, parts = kept.get("kind"), kept.get("parts")
     if kind == "tuple" and isinstance(parts, list):
-        return tuple(note_of(part) for part in parts)
+        return tuple(policy_state_from_record(part) for part in parts)
     if kind == "dict" and isinstance(parts, dict):
-        return {str(name): note_of(part) for name, part in parts.items()}
-    if kind not in NOTES:
-        raise InvalidRecord(f"no note is called {kind!r}")
+        return {str(name): policy_state_from_record(part) for name, part in parts.items()}
+    if kind not in POLICY_STATES:
+        raise InvalidRecord(f"no policy state is called {kind!r}")
     try:
-        note = NOTES[kind](**{name: note_of(part) for name, part in kept.items() if name != "kind"})
+        policy_state = POLICY_STATES[kind](
+            **{name: policy_state_from_record(part) for name, part in kept.items() if name != "kind"}
+        )
     except TypeError as error:
-        raise InvalidRecord(f"the note {kind} cannot be read: {error}") from None
-    for name, hint in get_type_hints(NOTES[kind]).items():
+        raise InvalidRecord(f"the policy state {kind} cannot be read: {error}") from None
+    for name, hint in get_type_hints(POLICY_STATES[kind]).items():
         hints = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
-        if not any(_is_of(note._asdict()[name], part) for part in hints):
-            raise InvalidRecord(f"{name} of the note {kind} cannot be {note._asdict()[name]!r}")
-    return note
+        if not any(_is_of(policy_state._asdict()[name], part) for part in hints):
+            raise InvalidRecord(
+                f"{name} of the policy state {kind} cannot be {policy_state._asdict()[name]!r}"
+            )
+    return policy_state
 
 
 def _is_of(value: object, hint: Any) -> bool:
-    """Is a part of a note of its kind? A whole number is a float too; of `Any` nothing is asked."""
+    """Is a part of a policy state of its kind? A whole number is a float too; of `Any` nothing is asked."""
     if get_origin(hint) is tuple:
         return isinstance(value, tuple)
     if hint not in PLAIN_KINDS:

@@ -6,7 +6,7 @@ import contextlib
 
 from infex.errors import InvalidExpression
 from infex.policies import Infex
-from infex.policies.base import UNSAID_DELTA, hook
+from infex.policies.base import DEFAULT_DELTA, hook
 from infex.records import catalog
 
 
@@ -16,7 +16,7 @@ def stream_name(thing: object) -> str:
     A delta of 0.01 is left out: that was the default when streams got their names.
     """
     with contextlib.suppress(InvalidExpression):
-        return catalog.expression(thing, {"delta": UNSAID_DELTA})
+        return catalog.expression(thing, {"delta": DEFAULT_DELTA})
     kind = type(thing).__qualname__
     if isinstance(thing, Infex):
         parts = stream_name(thing.base), stream_name(thing.schedule), thing.data, thing.ties

@@ -12,7 +12,7 @@ import numpy as np
 from infex.bandit import Decision
 from infex.errors import UnknownDecision
 from infex.records.description import policy_shown
-from infex.records.notes import note_record
+from infex.records.notes import policy_state_to_record
 from infex.study.cases import Case, RewardState, case_of
 from infex.study.contents import (
     DecisionContent,
@@ -159,7 +159,7 @@ def _looked_back(
         "policy": policy_shown(bandit.policy),
         "amendment": standing.amendments[-1] if standing.amendments else 0,
         "exploration": bandit.exploration()._asdict(),
-        "controls": note_record(bandit.policy_state),
+        "controls": policy_state_to_record(bandit.policy_state),
         "offers": tuple(
             OfferSeen(arm, label, float(estimate), float(low), float(high), mask[arm])
             for arm, (label, estimate, low, high, _) in enumerate(offers.tolist())

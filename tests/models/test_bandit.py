@@ -134,8 +134,8 @@ def test_weights_count_in_exploring_rounds_kept_apart() -> None:
         decision = bandit.ask()
         bandit.tell(decision, GIVEN.reward(t, decision.arm), weight=3.0)
     assert bandit.posterior().explored.pulls.sum() == 9
-    assert bandit._agent.memory.explored is not None
-    assert bandit._agent.memory.explored.n_observations == 9
+    assert bandit._agent.model.explored is not None
+    assert bandit._agent.model.explored.n_observations == 9
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -184,7 +184,7 @@ def test_what_two_bandits_learnt_adds_up(estimator: Any) -> None:
         reward = float(GIVEN.reward(t, decision.arm) > 0)
         bandit.tell(decision, reward)
         whole.drop(same)
-        whole._agent.memory.learn(decision.arm, reward, decision.explored)
+        whole._agent.model.learn(decision.arm, reward, decision.explored)
     one.apply(other.changes())
     np.testing.assert_allclose(one.posterior().widths, whole.posterior().widths, rtol=1e-8)
     np.testing.assert_allclose(one.posterior().estimates, whole.posterior().estimates, rtol=1e-6, atol=1e-8)

@@ -170,7 +170,7 @@ def test_what_narrows_narrows_once() -> None:
     some, _ = seen.among(np.array([True, True, False]))
     np.testing.assert_allclose(some.widths, np.sqrt([0.5, 1.0]))
     np.testing.assert_allclose(seen.on(np.eye(3)[:, :1]).widths, np.sqrt([0.5]))
-    np.testing.assert_allclose(seen.noted("x").widths, np.sqrt([0.5, 1.0, 1.0]))
+    np.testing.assert_allclose(seen.with_policy_state("x").widths, np.sqrt([0.5, 1.0, 1.0]))
     assert isinstance(seen, Posterior)
 
 

@@ -114,7 +114,7 @@ def test_a_bandit_goes_on_bit_for_bit_between_fits_and_near_k_exact_ones(tmp_pat
         assert len({decision.estimate for decision in decisions}) == 1
         for each, decision in zip(alike, decisions, strict=True):
             each.tell(decision, float(decision.t % 2))
-    for part in bandit._agent.memory.all.parts:  # type: ignore[attr-defined]
+    for part in bandit._agent.model.all.parts:  # type: ignore[attr-defined]
         before = part.posterior().theta
         part.refit(part.n_observations)
         assert np.abs(before - part.solve(before).theta).max() < 5e-3

@@ -126,7 +126,7 @@ def test_a_copy_stays_as_it_is_whatever_is_learnt_and_reading_changes_nothing(ca
         figures(Posterior(ridge.posterior()).on(case.arms.T))
         ridge.arrays()
         assert_equal(ridge.posterior(), unread.posterior())
-    for stale in (live, live.explored, live.noted("x")):
+    for stale in (live, live.explored, live.with_policy_state("x")):
         with pytest.raises(StalePosterior, match="has learnt since"):
             figures(stale)
     for one, again in zip(before, figures(kept), strict=True):
@@ -268,7 +268,7 @@ def test_posteriors_cannot_be_changed_by_its_reader() -> None:
     for values in (posterior.arms, posterior.estimates, posterior.widths):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 7.0
-    for name in ("greedy", "log_det_ratio", "penalty", "note", "allowed", "spent"):
+    for name in ("greedy", "log_det_ratio", "penalty", "policy_state", "allowed", "spent"):
         with pytest.raises(AttributeError):
             setattr(posterior, name, 1)
 

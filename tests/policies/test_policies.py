@@ -32,8 +32,8 @@ from infex import (
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidSetting
 from infex.models.ridge import RidgeModel
-from infex.policies.base import traits_of
-from infex.policies.choice import picked, share, tied
+from infex.policies.base import policy_info
+from infex.policies.choice import best_arms, pick, share
 from infex.streams import Rounds
 from tests.alike import probability
 
@@ -173,10 +173,10 @@ def test_ties_within_rounding_go_to_the_lowest_index() -> None:
 def test_random_ties_are_drawn_evenly() -> None:
     scores = np.array([0.3, 0.1, 0.3, 0.3])
     rng = stream(1, "ties")
-    counts = np.bincount([picked(scores, "random", rng)[0] for _ in range(3000)], minlength=4)
+    counts = np.bincount([pick(scores, "random", rng)[0] for _ in range(3000)], minlength=4)
     assert counts[1] == 0
     assert np.all(np.abs(counts[[0, 2, 3]] - 1000) < 150)
-    assert tied(scores) == [0, 2, 3]
+    assert best_arms(scores) == [0, 2, 3]
     assert [share(scores, "random", arm) for arm in range(4)] == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3])
     assert [share(scores, "lowest", arm) for arm in range(4)] == [1, 0, 0, 0]
 
@@ -248,12 +248,12 @@ def test_a_learner_is_told_all_rounds_or_its_own() -> None:
 
     for data, heard in (("shared", [1.0, 2.0]), ("own", [1.0])):
         listener = Listener()
-        traits = traits_of(Infex(listener, always(), data=data))
-        assert [pupil.learner for pupil in traits.pupils] == [listener]
-        traits.teach(0, np.zeros(1), 1.0, explored=True)
-        traits.teach(0, np.zeros(1), 2.0, explored=False)
+        info = policy_info(Infex(listener, always(), data=data))
+        assert [pupil.learner for pupil in info.learners] == [listener]
+        info.update(0, np.zeros(1), 1.0, explored=True)
+        info.update(0, np.zeros(1), 2.0, explored=False)
         assert listener.heard == heard
-    assert traits_of(Infex(LinUCB(), always())).pupils == ()
+    assert policy_info(Infex(LinUCB(), always())).learners == ()
 
 
 def test_own_data_of_a_policy_that_uses_explored_is_refused() -> None:

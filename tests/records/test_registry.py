@@ -17,7 +17,7 @@ from infex import EpsilonGreedy, environments, models, policies, schedules
 from infex.errors import InvalidSetting, NotKept
 from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.records import registry
-from infex.records.notes import NOTES
+from infex.records.notes import POLICY_STATES
 from infex.streams import Rounds
 from infex.testing import play as choices_of
 from infex.testing import problem, slow_play
@@ -108,12 +108,12 @@ def played(instance: Any, policy: Any) -> list[Any] | None:
     return [run.arms.tolist(), run.rewards.tolist()]
 
 
-def notes_in(note: Any) -> set[type]:
+def notes_in(policy_state: Any) -> set[type]:
     """The named tuples of a note."""
-    if not isinstance(note, tuple):
+    if not isinstance(policy_state, tuple):
         return set()
-    inner = {kind for part in note for kind in notes_in(part)}
-    return inner | {type(note)} if type(note) is not tuple else inner
+    inner = {kind for part in policy_state for kind in notes_in(part)}
+    return inner | {type(policy_state)} if type(policy_state) is not tuple else inner
 
 
 def test_every_note_of_infexs_own_can_be_kept() -> None:
@@ -122,12 +122,12 @@ def test_every_note_of_infexs_own_can_be_kept() -> None:
     found: set[type] = set()
     for make in MAKERS.values():
         fast = choices_of(make(), given.arms, given.reward, Rounds(1, "test").at, 12)
-        found |= {kind for choice in fast for kind in notes_in(choice.note)}
+        found |= {kind for choice in fast for kind in notes_in(choice.policy_state)}
     for make_control in CONTROLS_UNDER_CONTRACT.values():
         found |= notes_in(make_control(infex.every(3)).begin())
     own = {kind for kind in found if kind.__module__.startswith("infex.")}
-    assert own <= set(NOTES.values())
-    assert {"GuardedState", "CertainState", "Switched"} <= {kind.__name__ for kind in own}
+    assert own <= set(POLICY_STATES.values())
+    assert {"GuardedState", "CertainState", "SwitchingState"} <= {kind.__name__ for kind in own}
 
 
 def test_every_control_is_under_contract() -> None:
