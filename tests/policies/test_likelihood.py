@@ -172,7 +172,7 @@ class Drawn:
 def test_nothing_is_computed_twice_in_an_exploring_round(monkeypatch: pytest.MonkeyPatch) -> None:
     bandit = Bandit(GIVEN.arms, Infex(LinUCB(), every(1)))
     seen: Counter[str] = Counter()
-    for name in ("upper", "perturbed", "width"):
+    for name in ("upper", "perturbed", "width", "estimate_and_width"):
         inner = getattr(Posterior, name)
 
         def counted(self: Any, *given: Any, name: str = name, inner: Any = inner) -> Any:
@@ -181,7 +181,7 @@ def test_nothing_is_computed_twice_in_an_exploring_round(monkeypatch: pytest.Mon
 
         monkeypatch.setattr(Posterior, name, counted)
     bandit.enter(bandit.decide())  # the long way: the short one asks for nothing at all
-    assert dict(seen) == {"upper": 1, "width": 1}
+    assert dict(seen) == {"upper": 1, "estimate_and_width": 1}
 
 
 # softened bases
