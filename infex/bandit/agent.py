@@ -13,8 +13,8 @@ from infex.bandit.exploration import Exploration, ExplorationAccount
 from infex.checks import safe_repr
 from infex.errors import NotKept, OutOfReach
 from infex.models.layout import DesignRow, Offer
-from infex.models.model import ModelState
 from infex.models.posterior import Posterior
+from infex.models.state import ModelState
 from infex.policies.base import (
     DEFAULT_DELTA,
     Policy,

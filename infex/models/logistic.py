@@ -29,14 +29,14 @@ from infex.models.sums import Revision
 class Logistic:
     """Logistic regression: a reward is 1 with the chance p = 1/(1 + exp(-x'theta)), else 0.
 
-    Estimates are chances. theta maximises the likelihood times exp(-penalty |theta|^2/2); `penalty` goes before that of the
-    bandit. It is found by Newton's method over all rewards when they have doubled, or theta has moved so far
-    that chances may be off by 1e-3 (with every reward while they are few, or where there are at most 4
-    different x), and kept up in O(d^2) a reward in between. Its covariance is Laplace's, H^-1 with H =
-    penalty I + sum p(1-p) x x', and the log_det_ratio that of H. A width is p(1-p)|x| in H^-1, the delta
-    method; upper bounds and samples are chances of x'theta + beta |x| in H^-1 and of sampled
-    parameters, so they lie within 0 and 1 (an interval by widths may not). Upper bounds nearer to 1
-    than 1e-12 are ties. Other rewards are refused, and so are weights.
+    Estimates are chances. theta maximises the likelihood times exp(-penalty |theta|^2/2); `penalty` goes
+    before that of the bandit. It is found by Newton's method over all rewards when they have doubled, or
+    theta has moved so far that chances may be off by 1e-3 (with every reward while they are few, or where
+    there are at most 4 different x), and kept up in O(d^2) a reward in between. Its covariance is
+    Laplace's, H^-1 with H = penalty I + sum p(1-p) x x', and the log_det_ratio that of H. A width is
+    p(1-p)|x| in H^-1, the delta method; upper bounds and samples are chances of x'theta + beta |x| in H^-1
+    and of sampled parameters, so they lie within 0 and 1 (an interval by widths may not). Upper bounds
+    nearer to 1 than 1e-12 are ties. Other rewards are refused, and so are weights.
 
     The paper's two conditions on an estimator are known for rewards of this law and an estimate that
     is kept within a ball that holds theta, with a constant that grows as chances come near 0 or 1

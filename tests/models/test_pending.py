@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from infex.core.pending import Pending
 from infex.errors import StalePosterior
 from infex.models.layout import DesignRows
-from infex.models.model import ModelState
 from infex.models.pending import MOST_CHANGES, PendingBatch, PendingSums
 from infex.models.posterior import Posterior
 from infex.models.ridge import RidgeModel
+from infex.models.state import ModelState
 
 EXAMPLES = 60
 
