@@ -102,9 +102,7 @@ from infex.policies.base import (
 from infex.policies.choice import Choice, Reason, Turn, checked_choice, tied
 from infex.policies.infex import laws_of
 from infex.policies.ucb import DEFAULT, forgotten
-from infex.records.catalog import shown as shown_thing
-from infex.records.description import describe, describe_map
-from infex.records.notes import note_of, note_record
+from infex.registry import describe, label_of, note_of, note_record
 from infex.schedules.base import a_round
 from infex.streams import Rounds
 from infex.version import __version__
@@ -1010,7 +1008,7 @@ class Bandit:
     def __repr__(self) -> str:
         ignored = "" if self.narrows else " ignored"
         counts = f"t={self.t}, explored={self.explored}, pending={len(self._pending)}{ignored}"
-        return f"Bandit({self._arms} of {self._arms.dim} features, {shown_thing(self.policy)}, {counts})"
+        return f"Bandit({self._arms} of {self._arms.dim} features, {label_of(self.policy)}, {counts})"
 
     # Arms and features that come and go
 
@@ -1178,7 +1176,7 @@ class Bandit:
         layout, memory = self._arms.layout, self._agent.memory
         return shape_of(layout, memory) | {
             "estimator": describe(self._estimator) if memory.searches else None,
-            "features": None if self.features is None else describe_map(self.features),
+            "features": describe(self.features),
             "labels": None if self.labels is None else list(self.labels),
             "rows": [] if isinstance(layout, PerArm) else self.arms.tolist(),
             "rewards": None if self.rewards is None else list(self.rewards),
@@ -1408,7 +1406,7 @@ class Bandit:
             "policy": describe(self.policy),
             "policy_state": note_record(agent.note),
             "estimator": describe(self._estimator),
-            "features": None if self.features is None else describe_map(self.features),
+            "features": describe(self.features),
             "source": SOURCES[type(self._arms)],
             "layout": list(self._arms.layout) if isinstance(self._arms.layout, PerArm) else None,
             "labels": None if self.labels is None else list(self.labels),

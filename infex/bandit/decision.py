@@ -13,8 +13,7 @@ from infex.checks import real, whole
 from infex.errors import DamagedFile, InfexError, InvalidRecord
 from infex.models.layout import DesignRow
 from infex.policies.choice import MOST_LIKELY, Reason, Turn
-from infex.records.notes import note_of, note_record, on_of, on_record, reason_of
-from infex.records.settings import KEPT, Kept
+from infex.registry import CONVERTERS, Converter, note_of, note_record, reason_of, row_of, row_record
 
 RECORD_VERSION = 1
 LARGEST_FLOAT = 1e308
@@ -259,7 +258,7 @@ def _record_of(record: DecisionRecord) -> dict[str, Any]:
     kept = {
         "kind": "DecisionRecord", "version": RECORD_VERSION,
         "decision": decision_record(record.decision),
-        "on": on_record(record.on),
+        "on": row_record(record.on),
         "turn": None if record.turn is None else record.turn.value,
         "note": note_record(record.note),
         "loss": record.loss,
@@ -280,7 +279,7 @@ def _record_from(kept: object) -> DecisionRecord:
         row = kept["played"]
         return DecisionRecord(
             decision_from(kept["decision"]),
-            on_of(kept["on"]),
+            row_of(kept["on"]),
             None if kept["turn"] is None else Turn(kept["turn"]),
             note_of(kept["note"]),
             _real("loss", kept["loss"], 0.0),
@@ -307,8 +306,8 @@ def _decision_read(kept: dict[str, Any]) -> Decision:
         raise InvalidRecord(f"a decision cannot be read: {error}") from None
 
 
-KEPT[Decision] = Kept(_decision_alone, _decision_read)
-KEPT[DecisionRecord] = Kept(_record_of, _record_from)
+CONVERTERS[Decision] = Converter(_decision_alone, _decision_read)
+CONVERTERS[DecisionRecord] = Converter(_record_of, _record_from)
 
 
 def _truth(name: str, value: object) -> bool:

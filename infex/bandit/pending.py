@@ -14,7 +14,7 @@ from infex.errors import DamagedFile, DuplicateId
 from infex.models.base import Arrays
 from infex.models.layout import GONE, NO_PLACE, ArmRow, DesignRow, DesignRows, Layout, PerArm
 from infex.policies.choice import MOST_LIKELY
-from infex.records.notes import reason_of
+from infex.registry import reason_of
 
 MOST_ARMS = 2**53
 WHOLES = ("t", "arm", "greedy")

@@ -32,7 +32,7 @@ from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import Policy, checked, hook, informed, settled, traits_of
 from infex.policies.compiled import ForcedSpec, compiled_spec
 from infex.policies.ucb import warn_of_large
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation.compiled import Plan, is_steady, plan_of, play_compiled, play_forced
 from infex.simulation.python_loop import play_in_python
 from infex.simulation.run import Run, RunTerms

@@ -13,7 +13,7 @@ from infex.bandit.reshape import Reshaping
 from infex.errors import DamagedJournal, InfexError
 from infex.models.layout import DesignRow
 from infex.policies.choice import Turn
-from infex.records.notes import note_of
+from infex.registry import note_of
 from infex.study.amending import ARM_CHANGES, amended
 from infex.study.cases import Case, EntryKind, RewardState, case_of, held_case
 from infex.study.contents import (

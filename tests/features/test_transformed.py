@@ -12,7 +12,7 @@ import scipy.sparse
 from infex import Bandit, Greedy, Infex, LinUCB, every
 from infex.errors import CannotLoad, InvalidContext, InvalidSetting, NoRecord
 from infex.features import Encoder, disjoint, interactions, transformed
-from infex.records import to_record
+from infex.registry import to_record
 
 
 class Scaler:
