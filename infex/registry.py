@@ -29,11 +29,11 @@ from infex.checks import DATA_KINDS, plain, settings_by_name, whole
 from infex.errors import InfexError, InvalidExpression, InvalidRecord, NoRecord, SparseExploration
 from infex.features.base import encoder_of
 from infex.models.layout import ArmRow, DesignRow
-from infex.policies.base import UNSAID_DELTA, InfexNote, hook
-from infex.policies.choice import Reason, refuse_note
+from infex.policies.base import DEFAULT_DELTA, InfexState, hook
+from infex.policies.choice import Reason, check_policy_state
 from infex.policies.controls import Guarded, GuardedState, Limited, Paused
-from infex.policies.greedy import FirstNote
-from infex.policies.ucb import Switched
+from infex.policies.greedy import GreedyFirstState
+from infex.policies.ucb import SwitchingState
 from infex.policies.until_certain import CertainState, UntilCertain
 from infex.schedules.counted import Counted, FromCount, Logarithmic, Power, Stretched
 
@@ -148,7 +148,7 @@ NATURE = (
     Entry("walk", environments.RandomWalk, environments.walk, settings_by_name),
 )
 POLICIES: Mapping[str, Entry] = _dataclasses_of(policies, "choose")
-ESTIMATORS: Mapping[str, Entry] = _dataclasses_of(models, "start")
+ESTIMATORS: Mapping[str, Entry] = _dataclasses_of(models, "new_model")
 ENVIRONMENTS: Mapping[str, Entry] = _dataclasses_of(environments, "draws")
 SCHEDULES: Mapping[str, Entry] = {entry.name: entry for entry in MADE}
 FEATURES: Mapping[str, Entry] = {entry.name: entry for entry in MAPS}
@@ -467,7 +467,7 @@ def stream_name(thing: object) -> str:
     when streams got their names.
     """
     with contextlib.suppress(InvalidExpression):
-        return expression(thing, {"delta": UNSAID_DELTA})
+        return expression(thing, {"delta": DEFAULT_DELTA})
     kind = type(thing).__qualname__
     if isinstance(thing, policies.Infex):
         parts = [stream_name(thing.base), stream_name(thing.schedule), thing.data, thing.ties]
@@ -573,53 +573,62 @@ def _same_data(one: object, other: object) -> bool:
     return one is other or (_is_data(one) and _is_data(other) and one == other)
 
 
-# Notes of policies, rows that rewards are learnt on, and reasons, as parts of a decision's record
+# Policy states, rows that rewards are learnt on, and reasons, as parts of a decision's record
 
-NOTES: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (InfexNote, FirstNote, Switched, GuardedState, CertainState)
+POLICY_STATES: dict[str, type[Any]] = {  # by the names that files have
+    "InfexNote": InfexState,
+    "FirstNote": GreedyFirstState,
+    "Switched": SwitchingState,
+    "GuardedState": GuardedState,
+    "CertainState": CertainState,
 }
+STATE_NAMES = {state: kind for kind, state in POLICY_STATES.items()}
 REASONS = {str(reason): reason for reason in Reason}
 
 
-def note_record(note: object) -> Any:
-    """A policy's note as plain data: a named tuple keeps its names, and a tuple is told from a list."""
-    if isinstance(note, tuple):
-        if type(note) is NOTES.get(type(note).__name__):
-            fields = note._asdict()  # type: ignore[attr-defined]
-            return {"kind": type(note).__name__} | {name: note_record(part) for name, part in fields.items()}
-        return {"kind": "tuple", "parts": [note_record(part) for part in note]}
-    if isinstance(note, dict):
-        return {"kind": "dict", "parts": {name: note_record(part) for name, part in note.items()}}
-    return [note_record(part) for part in note] if isinstance(note, list) else note
+def policy_state_to_record(state: object) -> Any:
+    """A policy state as plain data: a named tuple keeps its names, and a tuple is told from a list."""
+    if type(state) in STATE_NAMES:
+        parts = state._asdict()  # type: ignore[attr-defined]
+        return {"kind": STATE_NAMES[type(state)]} | {
+            name: policy_state_to_record(part) for name, part in parts.items()
+        }
+    if isinstance(state, tuple):
+        return {"kind": "tuple", "parts": [policy_state_to_record(part) for part in state]}
+    if isinstance(state, dict):
+        return {"kind": "dict", "parts": {name: policy_state_to_record(part) for name, part in state.items()}}
+    return [policy_state_to_record(part) for part in state] if isinstance(state, list) else state
 
 
-def note_of(record: object) -> Any:
-    """The note that a record is of."""
+def policy_state_from_record(record: object) -> Any:
+    """The policy state that a record is of."""
     if isinstance(record, list):
-        return [note_of(part) for part in record]
+        return [policy_state_from_record(part) for part in record]
     if not isinstance(record, dict):
-        refuse_note(record)
+        check_policy_state(record)
         return record
     kind, parts = record.get("kind"), record.get("parts")
     if kind == "tuple" and isinstance(parts, list):
-        return tuple(note_of(part) for part in parts)
+        return tuple(policy_state_from_record(part) for part in parts)
     if kind == "dict" and isinstance(parts, dict):
-        return {str(name): note_of(part) for name, part in parts.items()}
-    if kind not in NOTES:
-        raise InvalidRecord(f"no note is called {kind!r}")
+        return {str(name): policy_state_from_record(part) for name, part in parts.items()}
+    if kind not in POLICY_STATES:
+        raise InvalidRecord(f"no policy state is called {kind!r}")
+    fields = {name: policy_state_from_record(part) for name, part in record.items() if name != "kind"}
     try:
-        note = NOTES[kind](**{name: note_of(part) for name, part in record.items() if name != "kind"})
+        state = POLICY_STATES[kind](**fields)
     except TypeError as error:
-        raise InvalidRecord(f"the note {kind} cannot be read: {error}") from None
-    for name, hint in get_type_hints(NOTES[kind]).items():
+        raise InvalidRecord(f"the policy state {kind} cannot be read: {error}") from None
+    for name, hint in get_type_hints(POLICY_STATES[kind]).items():
+        value = getattr(state, name)
         hints = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
-        if not any(_is_of(note._asdict()[name], part) for part in hints):
-            raise InvalidRecord(f"{name} of the note {kind} cannot be {note._asdict()[name]!r}")
-    return note
+        if not any(_is_of(value, part) for part in hints):
+            raise InvalidRecord(f"{name} of the policy state {kind} cannot be {value!r}")
+    return state
 
 
 def _is_of(value: object, hint: Any) -> bool:
-    """Is a part of a note of its kind? A whole number is a float too; for `Any` all will do."""
+    """Has a part of a policy state its type? An int is a float too; `Any` is not checked."""
     if get_origin(hint) is tuple:
         return isinstance(value, tuple)
     if hint not in (bool, int, float, str, type(None)):
@@ -642,8 +651,8 @@ def row_of(record: object) -> DesignRow:
         arm = whole("the arm that is learnt on", record["arm"], least=0, error=InvalidRecord)
         return ArmRow(arm, fitting("on", record["context"], (-1,)))
     if isinstance(record, list):
-        row: Floats = fitting("on", record, (-1,))
-        return row
+        features: Floats = fitting("on", record, (-1,))
+        return features
     return whole("on", record, error=InvalidRecord)
 
 

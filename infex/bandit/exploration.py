@@ -12,9 +12,9 @@ from infex.checks import callers_level, real, safe_repr, whole
 from infex.errors import DamagedFile, FewExplorations, NotKept, OutOfReach
 from infex.models.layout import Layout, PerArm
 from infex.models.posterior import Spent
-from infex.policies.base import Policy, traits_of
-from infex.policies.choice import Turn
-from infex.policies.controls import Control, Gate, Limit, Limited
+from infex.policies.base import Policy, policy_info
+from infex.policies.choice import ScheduleStatus
+from infex.policies.controls import Control, ControlledSchedule, Limit, Limited
 from infex.schedules.base import Family
 
 REMEMBERED = 100_000  # rounds whose explorations are kept at least, for the windows of later policies
@@ -105,23 +105,25 @@ class Account:
         self.span = span
         self._spent = None
 
-    def apply(self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool) -> None:
+    def apply(
+        self, t: int, explored: bool, schedule_status: ScheduleStatus | None, loss: float, different: bool
+    ) -> None:
         """One round, with the estimated loss of its exploration."""
         self.t = t
-        if turn is Turn.REST:
+        if schedule_status is ScheduleStatus.REST:
             return
-        if turn is not None:
+        if schedule_status is not None:
             self.scheduled = True
-            self.planned += turn is not Turn.MADE_UP
-        if turn is Turn.OWED:
+            self.planned += schedule_status is not ScheduleStatus.MADE_UP
+        if schedule_status is ScheduleStatus.OWED:
             self.owed += 1
-        elif turn is Turn.DROPPED:
+        elif schedule_status is ScheduleStatus.DROPPED:
             self.dropped += 1
         elif explored:
             self.done += 1
             self.cost += loss
             self.different += different
-            if turn is Turn.MADE_UP:
+            if schedule_status is ScheduleStatus.MADE_UP:
                 self.made_up += 1
                 self.owed -= 1
             self.recent.append((t, loss))
@@ -214,11 +216,11 @@ def warn_if_underexplored(policy: Policy, layout: Layout, horizon: object) -> No
     greedy rounds happen to play. A schedule that never explores is a decision, and not warned of.
     """
     most = None if horizon is None else whole("horizon", horizon, least=1)
-    gate, parameters = traits_of(policy).gate, parameters_of(layout)
-    if gate is None or not isinstance(gate.plan, Family):
+    controlled_schedule, parameters = policy_info(policy).controlled_schedule, parameters_of(layout)
+    if controlled_schedule is None or not isinstance(controlled_schedule.plan, Family):
         return
     try:
-        count = _explorations(gate, parameters, most)
+        count = _explorations(controlled_schedule, parameters, most)
     except OutOfReach:
         return
     if 0 < count < parameters:
@@ -240,14 +242,14 @@ def parameters_of(layout: Layout) -> int:
     return int(min(dim, count) if count else dim)
 
 
-def _explorations(gate: Gate, enough: int, horizon: int | None) -> int:
+def _explorations(controlled_schedule: ControlledSchedule, enough: int, horizon: int | None) -> int:
     """How many explorations there can be, up to `enough`."""
     last = math.inf if horizon is None else horizon
-    limits = [limit for layer in gate.layers if (limit := _limit(layer)) is not None]
+    limits = [limit for layer in controlled_schedule.controls if (limit := _limit(layer)) is not None]
     low, high = 0, min([enough, *limits])
     while low < high:
         middle = (low + high + 1) // 2
-        when = gate.plan.when(middle)
+        when = controlled_schedule.plan.when(middle)
         low, high = (middle, high) if when < math.inf and when <= last else (low, middle - 1)
     return low
 

@@ -8,7 +8,7 @@ from typing import Any
 from infex.checks import imported, safe_repr
 from infex.errors import InvalidSetting
 
-VERBS = {"policy": "choose", "schedule": "explores", "estimator": "start"}
+VERBS = {"policy": "choose", "schedule": "explores", "estimator": "new_model"}
 
 
 def load(reference: str) -> Any:

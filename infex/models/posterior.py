@@ -118,34 +118,45 @@ class Posterior:
     """What a policy may read about the K arms on offer, until the model learns again; a `copy` stays.
 
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
-    apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try, and
-    `spent` what exploring has taken so far. `pending` are the decisions that wait for their reward: in
-    `narrowed`, which exploring reads, widths and samples are as if each had been told its estimate.
+    apart; `policy_state` what the policy remembers from its last choice, `allowed` the arms that exploring
+    may try, and `spent` what exploring has taken so far. `pending` are the decisions that wait for
+    their reward: in `narrowed`, which exploring reads, widths and samples are as if each had been told its
+    estimate.
 
-    >>> from infex.models import RidgeStatistics
-    >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> ridge.learn(1, reward=1.0)
-    >>> posterior = Posterior(ridge.known())
+    >>> from infex.models.ridge import RidgeModel
+    >>> ridge = RidgeModel(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> ridge.update(1, reward=1.0)
+    >>> posterior = Posterior(ridge.posterior())
     >>> posterior.greedy, posterior.estimates.tolist()
     (1, [0.0, 0.5])
     """
 
     __slots__ = (
-        "_allowed", "_best", "_explored", "_known", "_narrows", "_note", "_own", "_pending", "_request",
-        "_spent", "_version", "_wide",
+        "_allowed",
+        "_best",
+        "_explored",
+        "_known",
+        "_narrows",
+        "_own",
+        "_pending",
+        "_policy_state",
+        "_request",
+        "_spent",
+        "_version",
+        "_wide",
     )  # fmt: skip
 
     def __init__(
         self,
         known: ModelPosterior,
         explored: ModelPosterior | None = None,
-        note: object = None,
+        policy_state: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
         pending: PendingDesign | None = None,
     ) -> None:
         self._known, self._explored = known, explored
-        self._note, self._allowed, self._spent = note, allowed, spent
+        self._policy_state, self._allowed, self._spent = policy_state, allowed, spent
         self._pending, self._version = pending, 0
         if pending is not None:
             self._pending, self._version = (pending, pending.version) if len(pending) else (None, 0)
@@ -159,7 +170,7 @@ class Posterior:
         """The same, with other knowledge."""
         other: Posterior = object.__new__(Posterior)
         other._known, other._explored, other._wide = known, explored, None
-        other._note, other._allowed, other._spent = self._note, self._allowed, self._spent
+        other._policy_state, other._allowed, other._spent = self._policy_state, self._allowed, self._spent
         other._pending, other._version, other._narrows = self._pending, self._version, self._narrows
         other._request, other._best, other._own = self._request, self._best, self._own
         return other
@@ -235,9 +246,9 @@ class Posterior:
         return self._reach.radii(noise, bound, delta)
 
     @property
-    def note(self) -> Any:
-        """What the policy noted in its last choice, None at first."""
-        return self._note
+    def policy_state(self) -> Any:
+        """What the policy remembers from its last choice, None at first."""
+        return self._policy_state
 
     @property
     def allowed(self) -> Bools | None:
@@ -271,14 +282,14 @@ class Posterior:
         return other
 
     @property
-    def lasting(self) -> bool:
+    def fixed(self) -> bool:
         """Are these arms on offer in every round?"""
-        return self._known.lasting
+        return self._known.fixed
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Were rewards counted by arm, so that `pulls` and `sums` are known?"""
-        return self._known.counted
+        return self._known.has_counts
 
     @property
     def pulls(self) -> Integers:
@@ -307,7 +318,8 @@ class Posterior:
 
     def place(self, arm: int) -> int:
         """The index of an arm, one of these, among all of the round."""
-        return self._request.place(arm)
+        places = self._request.places
+        return arm if places is None else places.item(arm)
 
     def seat(self, place: int) -> int:
         """Which of these arms stands at a `place` among all of the round."""
@@ -362,7 +374,10 @@ class Posterior:
 
     def design_row(self, arm: int, features: Floats | None = None) -> DesignRow:
         """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
-        return self._request.design_row(self._known, arm, features)
+        request = self._request
+        if request.places is None:
+            return self._known.design_row(arm, features)
+        return request.design_row(self._known, arm, features)
 
     def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (d,).
@@ -378,20 +393,20 @@ class Posterior:
         return self._known.scores(theta)
 
     def exploited(self) -> Posterior:
-        """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
+        """The same for a policy that does not explore: every arm may be played, and nothing is remembered."""
         other = self._changed(self._known, self._explored)
-        other._note, other._allowed, other._pending = None, None, None
+        other._policy_state, other._allowed, other._pending = None, None, None
         other._narrows = other._own = False
         return other
 
-    def noted(self, note: object) -> Posterior:
-        """The same, with another note."""
-        return self.seen_by(note, self._spent)
+    def with_policy_state(self, policy_state: object) -> Posterior:
+        """The same, with another policy state."""
+        return self.seen_by(policy_state, self._spent)
 
-    def seen_by(self, note: Any, spent: Spent) -> Posterior:
-        """The same, with another `note` and other limits `spent`, for a policy inside another."""
+    def seen_by(self, policy_state: Any, spent: Spent) -> Posterior:
+        """The same, with another `policy_state` and other limits `spent`, for a policy inside another."""
         other = self._changed(self._known, self._explored)
-        other._note, other._spent, other._wide = note, spent, self._wide
+        other._policy_state, other._spent, other._wide = policy_state, spent, self._wide
         return other
 
     def _held(self) -> PendingDesign:
@@ -421,6 +436,10 @@ class Posterior:
     def width(self, arm: int) -> float:
         """One arm's width."""
         return self._reach.width(self._there(arm))
+
+    def estimate_and_width(self, arm: int) -> tuple[float, float]:
+        """Those of an arm that is known to be there: its index is not checked."""
+        return self._known.estimate(arm), self._reach.width(arm)
 
     def _there(self, arm: int) -> int:
         """An arm that is there: compiled code would read on behind the last one."""

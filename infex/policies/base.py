@@ -16,13 +16,13 @@ from infex.checks import safe_repr
 from infex.errors import InfexWarning, InvalidArms, InvalidChoice, InvalidSetting
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
-from infex.policies.choice import Choice, Reason, Turn, arm_of, checked_choice
+from infex.policies.choice import Choice, Reason, ScheduleStatus, checked_arm, checked_choice
 
 if TYPE_CHECKING:
-    from infex.policies.controls import Gate
+    from infex.policies.controls import ControlledSchedule
 
 
-UNSAID_DELTA = 0.01  # where no horizon is known
+DEFAULT_DELTA = 0.01  # where no horizon is known
 
 
 @runtime_checkable
@@ -43,7 +43,7 @@ class HoldsPolicy(Protocol):
 class HoldsGreedy(Protocol):
     """A policy with one that decides where it does not explore."""
 
-    exploiter: Any
+    greedy_policy: Any
     greedy: Any
 
 
@@ -65,7 +65,7 @@ class TakesDelta(Protocol):
 def lacks_delta(part: object) -> bool:
     """Has it a delta that nobody said?"""
     if isinstance(part, TakesDelta):
-        return part.with_delta(UNSAID_DELTA) is not part
+        return part.with_delta(DEFAULT_DELTA) is not part
     return isinstance(part, NamesDelta) and part.delta is None and _may_lack(_kind(part))
 
 
@@ -79,7 +79,7 @@ def _may_lack(kind: Any) -> bool:
     return any(field.name == "delta" and field.init and field.default is None for field in fields)
 
 
-def settled(policy: Policy, delta: float) -> Policy:
+def resolve_defaults(policy: Policy, delta: float) -> Policy:
     """The policy with `delta` wherever it, its base or a control says none; itself if none of them lacks one.
 
     >>> from infex import Infex, LinUCB, every
@@ -88,12 +88,12 @@ def settled(policy: Policy, delta: float) -> Policy:
     >>> settled(LinUCB(delta=0.01), 0.001).delta
     0.01
     """
-    from infex.policies.base import traits_of
+    from infex.policies.base import policy_info
 
-    traits = traits_of(policy)
-    if not traits.lacks_delta:
+    info = policy_info(policy)
+    if not info.lacks_delta:
         return policy
-    if not traits.trusted:
+    if not info.built_in:
         return cast("Policy", _filled(policy, delta))
     known = SETTLED.get((id(policy), delta))
     if known is None or known[0] is not policy:
@@ -165,7 +165,7 @@ class Learner(Policy, Protocol):
         """Takes in the reward of one decision."""
 
 
-class Played(Protocol):
+class Problem(Protocol):
     """What a simulation may tell a policy about the problem it plays."""
 
     @property
@@ -178,7 +178,7 @@ class Played(Protocol):
 
 
 @runtime_checkable
-class PlayedFixed(Played, Protocol):
+class FixedProblem(Problem, Protocol):
     """The same where arms are fixed."""
 
     @property
@@ -187,7 +187,7 @@ class PlayedFixed(Played, Protocol):
 
 
 @runtime_checkable
-class PlayedChanging(Played, Protocol):
+class ChangingProblem(Problem, Protocol):
     """The same where arms are drawn anew in every round."""
 
     def blocks(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
@@ -197,26 +197,27 @@ class PlayedChanging(Played, Protocol):
 class Hooks(Policy, Protocol):
     """All that is read off a policy beside `choose`; a policy has any of these, or none.
 
-    A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `greatest` and
+    A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `reward_bound` and
     `learn` where it has none of its own; the other hooks speak for the policy that has them alone.
 
     `base`: the policy inside a wrapper. `uses_explored`: are the exploring rounds kept apart too, as
-    `posterior.explored`? False if it is not there. `tells_explored`: under `Infex`, is it believed in what it
-    calls explored? That of `uses_explored` if it is not there. `heeds_allowed`: does it read
-    `posterior.allowed` itself? Any other policy is shown the allowed arms alone. `reads_places`: does a
-    learner that is shown some arms alone find them by `posterior.places`? Else it is refused. `greatest`: the
-    largest reward that fits its settings; a larger one is warned of. `gate`: when it explores, for a policy
-    with a schedule. `exploiter`: who decides where it does not explore; None is the greedy arm.
+    `posterior.explored`? False if it is not there. `reports_explored`: under `Infex`, is it believed in
+    what it calls explored? That of `uses_explored` if it is not there. `uses_allowed`: does it read
+    `posterior.allowed` itself? Any other policy is shown the allowed arms alone. `uses_places`: does a
+    learner that is shown some arms alone find them by `posterior.places`? Else it is refused.
+    `reward_bound`: the largest reward that fits its settings; a larger one is warned of.
+    `controlled_schedule`: when it explores, for a policy with a schedule. `greedy_policy`: who decides
+    where it does not explore; None is the greedy arm.
     """
 
     base: Policy
-    exploiter: Policy | None
+    greedy_policy: Policy | None
     uses_explored: bool
-    tells_explored: bool
-    heeds_allowed: bool
-    reads_places: bool
-    greatest: float
-    gate: Gate
+    reports_explored: bool
+    uses_allowed: bool
+    uses_places: bool
+    reward_bound: float
+    controlled_schedule: ControlledSchedule
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The chance that `choose` picks `arm`, if it is known."""
@@ -224,7 +225,7 @@ class Hooks(Policy, Protocol):
     def radius(self, posterior: Posterior) -> Radius:
         """The factor of the width in `low` and `high` of a decision: one, or one for each arm."""
 
-    def informed(self, instance: Played, horizon: int) -> Policy:
+    def for_problem(self, instance: Problem, horizon: int) -> Policy:
         """The policy that a simulation plays in its place, if it asks for what theory takes for known."""
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
@@ -233,17 +234,17 @@ class Hooks(Policy, Protocol):
     def passes_on(self, explored: bool) -> bool:
         """Does the learner inside hear of the reward of such a decision?"""
 
-    def with_law(self, draws: int) -> Policy:
+    def with_propensity(self, draws: int) -> Policy:
         """The same policy with a law that is known, by so many draws, for one that samples."""
 
     def with_delta(self, delta: float) -> Policy:
         """The same with this delta; itself if it has none, or says one. A dataclass needs no such method."""
 
-    def accepts(self, note: object, dim: int) -> bool:
-        """Can it read such a note, where arms have `dim` features? A policy without it reads any."""
+    def accepts_state(self, policy_state: object, dim: int) -> bool:
+        """Can it read such a policy state, where arms have `dim` features? A policy without it reads any."""
 
-    def revived(self, note: Any) -> Any:
-        """A note that was kept as plain data, with the named tuples it had."""
+    def restore_state(self, policy_state: Any) -> Any:
+        """A policy state that was kept as plain data, with the named tuples it had."""
 
     def compiled(self) -> Any:
         """How a compiled loop plays it, see `infex.policies.compiled`; None if it cannot."""
@@ -262,119 +263,126 @@ METHODS = HOOKS - set(Hooks.__annotations__)
 MISSING: Any = object()
 ATTRIBUTES: dict[str, tuple[Any, str]] = {
     "uses_explored": ((bool, np.bool_), "True or False"),
-    "tells_explored": ((bool, np.bool_), "True or False"),
-    "heeds_allowed": ((bool, np.bool_), "True or False"),
-    "reads_places": ((bool, np.bool_), "True or False"),
-    "greatest": ((int, float, np.integer, np.floating), "a number"),
-    "gate": (Opens, "a gate, as `Infex` has it"),
+    "reports_explored": ((bool, np.bool_), "True or False"),
+    "uses_allowed": ((bool, np.bool_), "True or False"),
+    "uses_places": ((bool, np.bool_), "True or False"),
+    "reward_bound": ((int, float, np.integer, np.floating), "a number"),
+    "controlled_schedule": (Opens, "a schedule with its controls, as `Infex` has it"),
 }
 
 
-class Pupil(NamedTuple):
+class InnerLearner(NamedTuple):
     """A learner inside a policy; it hears of a reward if all that stand around it pass it on."""
 
     learner: Learner
     hears: tuple[Callable[[bool], bool], ...]
 
 
-class Traits(NamedTuple):
+class PolicyInfo(NamedTuple):
     """What the hooks of a policy say, read once, by one walk through the policies it holds.
 
-    `chain` are the policy, its base, the base of that and so on, and `gates` those that they have.
-    `draws_rounds`: does one of them explore in rounds that were drawn at random? `span`: how many rounds
-    back do limits look? `pupils` are the learners, each once. `trusted`: is all of it infex's own?
-    `lacks_delta`: is there a delta that nobody said?
+    `chain` are the policy, its base, the base of that and so on, and `controlled_schedules` those that
+    they have. `draws_rounds`: does one of them explore in rounds that were drawn at random? `span`: how
+    many rounds back do limits look? `learners` are the learners, each once. `built_in`: is all of it
+    infex's own? `lacks_delta`: is there a delta that nobody said?
     """
 
     chain: tuple[Policy, ...]
     uses_explored: bool
-    tells_explored: bool
-    heeds_allowed: bool
-    reads_places: bool
-    greatest: float | None
+    reports_explored: bool
+    uses_allowed: bool
+    uses_places: bool
+    reward_bound: float | None
     radius: Callable[[Posterior], Radius] | None
     propensity: Callable[[int, Posterior, int], float | None] | None
-    pupils: tuple[Pupil, ...]
-    gate: Gate | None
-    gates: tuple[Gate, ...]
+    learners: tuple[InnerLearner, ...]
+    controlled_schedule: ControlledSchedule | None
+    controlled_schedules: tuple[ControlledSchedule, ...]
     draws_rounds: bool
     span: int
-    accepts: Callable[[Any, int], bool] | None
-    trusted: bool
+    accepts_state: Callable[[Any, int], bool] | None
+    built_in: bool
     lacks_delta: bool
 
-    def teach(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
+    def update(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Passes a reward on to the learners that hear of such rewards."""
-        for learner, hears in self.pupils:
+        for learner, hears in self.learners:
             if all(passes_on(explored) for passes_on in hears):
                 learner.learn(arm, features, reward, explored)
 
 
-def traits_of(policy: Policy) -> Traits:
+def policy_info(policy: Policy) -> PolicyInfo:
     """All that a round reads off a policy beside its choice, by one walk through the policies it holds.
 
-    What is asked once, when a policy is made or a run begins (`informed`, `with_law`, `compiled`, `revived`),
-    is looked for by `hook` and the functions below.
+    What is asked once, when a policy is made or a run begins (`for_problem`, `with_propensity`,
+    `compiled`, `restore_state`), is looked for by `hook` and the functions below.
 
     Policies of infex's own cannot change: what was read of the last ones is remembered.
     """
-    remembered = REMEMBERED_TRAITS.get(id(policy))
+    remembered = REMEMBERED_INFO.get(id(policy))
     if remembered is not None and remembered.chain[0] is policy:
         return remembered
-    traits = _read(policy)
-    if traits.trusted:
-        if len(REMEMBERED_TRAITS) >= MOST_REMEMBERED:
-            REMEMBERED_TRAITS.clear()
-        REMEMBERED_TRAITS[id(policy)] = traits
-    return traits
+    info = _read(policy)
+    if info.built_in:
+        if len(REMEMBERED_INFO) >= MOST_REMEMBERED:
+            REMEMBERED_INFO.clear()
+        REMEMBERED_INFO[id(policy)] = info
+    return info
 
 
-def _read(policy: Policy) -> Traits:
+def _read(policy: Policy) -> PolicyInfo:
     chain = tuple(_walk(policy))
     beside = _beside(chain)
-    pupils = _pupils(chain, beside)
+    learners = _learners(chain, beside)
     uses = bool(_first(chain, "uses_explored", False))
-    gates: list[Gate] = [gate for link in chain if (gate := _own(link, "gate")) is not None]
-    parts = (*chain, *(part for gate in gates for part in gate.parts()))
-    return Traits(
+    controlled_schedules: list[ControlledSchedule] = [
+        controlled_schedule
+        for link in chain
+        if (controlled_schedule := _own(link, "controlled_schedule")) is not None
+    ]
+    parts = (
+        *chain,
+        *(part for controlled_schedule in controlled_schedules for part in controlled_schedule.parts()),
+    )
+    return PolicyInfo(
         chain=chain,
         uses_explored=uses,
-        tells_explored=bool(_own(policy, "tells_explored", uses)),
-        heeds_allowed=bool(_own(policy, "heeds_allowed", False)),
-        reads_places=all(_own(pupil.learner, "reads_places", False) for pupil in pupils),
-        greatest=_first(chain, "greatest", None),
+        reports_explored=bool(_own(policy, "reports_explored", uses)),
+        uses_allowed=bool(_own(policy, "uses_allowed", False)),
+        uses_places=all(_own(inner.learner, "uses_places", False) for inner in learners),
+        reward_bound=_first(chain, "reward_bound", None),
         radius=_first(chain, "radius", None),
         propensity=_own(policy, "propensity"),
-        pupils=pupils,
-        gate=_own(policy, "gate"),
-        gates=tuple(gates),
-        draws_rounds=any(gate.drawn for gate in gates),
-        span=max((gate.span for gate in gates), default=0),
-        accepts=_own(policy, "accepts"),
-        trusted=all(type(part).__module__.startswith("infex.") for part in parts)
-        and all(each.trusted for each in beside.values()),
+        learners=learners,
+        controlled_schedule=_own(policy, "controlled_schedule"),
+        controlled_schedules=tuple(controlled_schedules),
+        draws_rounds=any(controlled_schedule.drawn for controlled_schedule in controlled_schedules),
+        span=max((controlled_schedule.span for controlled_schedule in controlled_schedules), default=0),
+        accepts_state=_own(policy, "accepts_state"),
+        built_in=all(type(part).__module__.startswith("infex.") for part in parts)
+        and all(each.built_in for each in beside.values()),
         lacks_delta=any(lacks_delta(part) for part in parts)
         or any(each.lacks_delta for each in beside.values()),
     )
 
 
-def _beside(chain: tuple[Policy, ...]) -> dict[int, Traits]:
+def _beside(chain: tuple[Policy, ...]) -> dict[int, PolicyInfo]:
     """The traits of those who decide where a policy of the chain does not explore, by that one's place."""
-    found = {place: _own(link, "exploiter") for place, link in enumerate(chain)}
-    return {place: traits_of(each) for place, each in found.items() if each is not None}
+    found = {place: _own(link, "greedy_policy") for place, link in enumerate(chain)}
+    return {place: policy_info(each) for place, each in found.items() if each is not None}
 
 
-def _pupils(chain: tuple[Policy, ...], beside: dict[int, Traits]) -> tuple[Pupil, ...]:
+def _learners(chain: tuple[Policy, ...], beside: dict[int, PolicyInfo]) -> tuple[InnerLearner, ...]:
     """The first learner of the chain, and those beside it; one that is both hears of what either does."""
     both = [
-        Pupil(learner, _passing(chain[:place]) + hears)
-        for place, traits in beside.items()
-        for learner, hears in traits.pupils
+        InnerLearner(learner, _passing(chain[:place]) + hears)
+        for place, info in beside.items()
+        for learner, hears in info.learners
     ]
     first = next((place for place, link in enumerate(chain) if callable(_own(link, "learn"))), None)
     if first is not None:
-        both.append(Pupil(cast(Learner, chain[first]), _passing(chain[:first])))
-    return tuple({id(pupil.learner): pupil for pupil in reversed(both)}.values())
+        both.append(InnerLearner(cast(Learner, chain[first]), _passing(chain[:first])))
+    return tuple({id(inner.learner): inner for inner in reversed(both)}.values())
 
 
 def _passing(around: tuple[Policy, ...]) -> tuple[Callable[[bool], bool], ...]:
@@ -382,7 +390,7 @@ def _passing(around: tuple[Policy, ...]) -> tuple[Callable[[bool], bool], ...]:
     return tuple(passes_on for passes_on in found if passes_on is not None)
 
 
-REMEMBERED_TRAITS: dict[int, Traits] = {}  # each holds its policy, so that no other can have its id
+REMEMBERED_INFO: dict[int, PolicyInfo] = {}  # each holds its policy, so that no other can have its id
 MOST_REMEMBERED = 64
 
 
@@ -436,26 +444,26 @@ def checked(name: str, policy: object) -> Policy:
     return cast(Policy, policy)
 
 
-def informed(policy: Policy, instance: Played, horizon: int) -> Policy:
+def for_problem(policy: Policy, instance: Problem, horizon: int) -> Policy:
     """The policy, or its base, once it is told the problem it plays, where it asks for that.
 
     Only a simulation can: some policies need a number that theory takes for known.
     """
-    tells = _own(policy, "informed")
+    tells = _own(policy, "for_problem")
     if callable(tells):
         return tells(instance, horizon)  # type: ignore[no-any-return]
     base = _own(policy, "base")
-    told = base if base is None else informed(base, instance, horizon)
+    told = base if base is None else for_problem(base, instance, horizon)
     return policy if told is None or told is base else with_base(policy, told)
 
 
-def with_law(policy: Policy, draws: int) -> Policy:
+def with_propensity(policy: Policy, draws: int) -> Policy:
     """The policy, and the bases in it, with laws that are known, by so many draws where they sample."""
-    tells = _own(policy, "with_law")
+    tells = _own(policy, "with_propensity")
     if tells is not None:
         return tells(draws)  # type: ignore[no-any-return]
     base = _own(policy, "base")
-    lawful = base if base is None else with_law(base, draws)
+    lawful = base if base is None else with_propensity(base, draws)
     return policy if lawful is None or lawful is base else with_base(policy, lawful)
 
 
@@ -470,47 +478,49 @@ def with_base(policy: Policy, base: Policy) -> Policy:
         return other
 
 
-class InfexNote(NamedTuple):
-    """What the controls remember, and the base's note."""
+class InfexState(NamedTuple):
+    """What the controls remember, and the base's policy state."""
 
     states: tuple[tuple[Any, ...], ...]
     base: Any = None
 
 
-def revived(policy: object, note: Any) -> Any:
-    """A note of a policy by its own hook `revived`.
+def restore_state(policy: object, policy_state: Any) -> Any:
+    """A policy state of a policy by its own hook `restore_state`.
 
-    One that has none, such as a wrapper of a user's, passes on what the policy inside it noted, or keeps it
-    somewhere in a note of its own: there the first policy inside that has the hook gets it.
+    One that has none, such as a wrapper of a user's, passes on what the policy inside it remembers, or
+    keeps it somewhere in a policy state of its own: there the first policy inside that has the hook gets it.
     """
-    if note is None:
+    if policy_state is None:
         return None
-    chain = traits_of(policy).chain  # type: ignore[arg-type]
-    revives = next((found for link in chain if (found := hook(link, "revived")) is not None), None)
+    chain = policy_info(policy).chain  # type: ignore[arg-type]
+    revives = next((found for link in chain if (found := hook(link, "restore_state")) is not None), None)
     if revives is None:
-        return note
-    return revives(note) if hook(policy, "revived") is not None else _inside(note, revives)
+        return policy_state
+    return (
+        revives(policy_state) if hook(policy, "restore_state") is not None else _inside(policy_state, revives)
+    )
 
 
-def _inside(note: Any, revives: Any) -> Any:
-    """The note, with every note of an Infex in it revived."""
-    if isinstance(note, InfexNote):
-        return revives(note)
-    if isinstance(note, dict):
-        return {name: _inside(part, revives) for name, part in note.items()}
-    if type(note) in (list, tuple):
-        return type(note)(_inside(part, revives) for part in note)
-    return note
+def _inside(policy_state: Any, revives: Any) -> Any:
+    """The policy state, with every note of an Infex in it restored."""
+    if isinstance(policy_state, InfexState):
+        return revives(policy_state)
+    if isinstance(policy_state, dict):
+        return {name: _inside(part, revives) for name, part in policy_state.items()}
+    if type(policy_state) in (list, tuple):
+        return type(policy_state)(_inside(part, revives) for part in policy_state)
+    return policy_state
 
 
-def none_allowed(posterior: Posterior) -> bool:
+def no_arm_allowed(posterior: Posterior) -> bool:
     """Is there no arm that exploring may try?"""
     return posterior.allowed is not None and not posterior.allowed.any()
 
 
 def choose_allowed(
     policy: Policy,
-    traits: Traits,
+    info: PolicyInfo,
     t: int,
     posterior: Posterior,
     rng: np.random.Generator,
@@ -518,34 +528,36 @@ def choose_allowed(
 ) -> Choice:
     """The policy's choice; among the arms that are allowed, if it does not look after that itself.
 
-    It is not `trusted` with that where all it chooses counts as explored. If no arm is allowed, the
+    It is not `built_in` with that where all it chooses counts as explored. If no arm is allowed, the
     greedy one is played.
     """
-    if posterior.allowed is None or (trusted and traits.heeds_allowed):
-        return _checked(policy.choose(t, posterior, rng), traits, posterior)
-    if none_allowed(posterior):
-        turn = None if traits.gate is None else Turn.DROPPED
-        return Choice(posterior.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
-    refuse_some(policy, traits, "`allowed` would", "posterior.allowed itself, and say heeds_allowed = True")
+    if posterior.allowed is None or (trusted and info.uses_allowed):
+        return _checked(policy.choose(t, posterior, rng), info, posterior)
+    if no_arm_allowed(posterior):
+        schedule_status = None if info.controlled_schedule is None else ScheduleStatus.DROPPED
+        return Choice(
+            posterior.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, schedule_status
+        )
+    refuse_some(policy, info, "`allowed` would", "posterior.allowed itself, and say heeds_allowed = True")
     seen, places = posterior.among(posterior.allowed)
-    choice = _checked(policy.choose(t, seen, rng), traits, seen)
-    return choice._replace(arm=int(places[arm_of(choice, len(seen))]))
+    choice = _checked(policy.choose(t, seen, rng), info, seen)
+    return choice._replace(arm=int(places[checked_arm(choice, len(seen))]))
 
 
-def refuse_some(policy: Policy, traits: Traits, changes: str, advice: str) -> None:
+def refuse_some(policy: Policy, info: PolicyInfo, changes: str, advice: str) -> None:
     """Refuses to show some arms alone to a learner that knows arms by their indices."""
-    if traits.pupils and not traits.reads_places:
+    if info.learners and not info.uses_places:
         raise InvalidArms(
             f"{safe_repr(policy)} knows arms by their indices, which {changes} change; let it read {advice}"
         )
 
 
-def refuse_offer(policy: Policy, traits: Traits) -> None:
+def refuse_offer(policy: Policy, info: PolicyInfo) -> None:
     """Refuses to offer some arms alone to such a learner."""
-    refuse_some(policy, traits, "an offer of some would", "posterior.places, and say reads_places = True")
+    refuse_some(policy, info, "an offer of some would", "posterior.places, and say reads_places = True")
 
 
-def unexplored(choice: Choice, posterior: Posterior) -> Choice:
+def without_exploring(choice: Choice, posterior: Posterior) -> Choice:
     """What is played in the place of a choice where the request forbids exploring.
 
     The choice itself if it would not have explored, whatever was drawn; else the greedy arm.
@@ -556,38 +568,47 @@ def unexplored(choice: Choice, posterior: Posterior) -> Choice:
         not choice.explored and choice.explore_probability is None
     ):  # nobody knows what else it might have done
         return choice._replace(propensity=None, explore_probability=0.0, base_propensity=None)
-    missed = {Turn.DUE: Turn.DROPPED, Turn.MADE_UP: Turn.REST}
-    turn = None if choice.turn is None else missed.get(choice.turn, choice.turn)
+    missed = {ScheduleStatus.DUE: ScheduleStatus.DROPPED, ScheduleStatus.MADE_UP: ScheduleStatus.REST}
+    schedule_status = (
+        None if choice.schedule_status is None else missed.get(choice.schedule_status, choice.schedule_status)
+    )
     share = None if choice.explore_probability is None else 1.0
-    return Choice(posterior.greedy, False, None, Reason.FORBIDDEN, None, share, 0.0, None, turn)
+    return Choice(posterior.greedy, False, None, Reason.FORBIDDEN, None, share, 0.0, None, schedule_status)
 
 
-def _checked(choice: Choice, traits: Traits, posterior: Posterior) -> Choice:
+def _checked(choice: Choice, info: PolicyInfo, posterior: Posterior) -> Choice:
     """The choice, whole, if a user's code had a hand in it."""
-    if traits.trusted:
+    if info.built_in:
         return choice
     whole = checked_choice(choice, len(posterior), posterior.dim)
-    refuse_turn(whole, posterior.spent.owed)
+    check_schedule_status(whole, posterior.spent.owed)
     return whole
 
 
-def refuse_turn(choice: Choice, owed: int) -> None:
-    """Refuses a turn that cannot be that of the choice, where so many explorations are owed."""
-    if choice.turn is not None and choice.explored != (choice.turn in (Turn.DUE, Turn.MADE_UP)):
-        raise InvalidChoice(f"a Choice with explored={choice.explored} cannot have the turn {choice.turn!r}")
-    if choice.turn is Turn.MADE_UP and not owed:
+def check_schedule_status(choice: Choice, owed: int) -> None:
+    """Refuses a status that cannot be that of the choice, where so many explorations are owed."""
+    if choice.schedule_status is not None and choice.explored != (
+        choice.schedule_status in (ScheduleStatus.DUE, ScheduleStatus.MADE_UP)
+    ):
+        raise InvalidChoice(
+            f"a Choice with explored={choice.explored} cannot have the "
+            f"schedule_status {choice.schedule_status!r}"
+        )
+    if choice.schedule_status is ScheduleStatus.MADE_UP and not owed:
         raise InvalidChoice("no exploration is owed that a Choice could make up for")
 
 
-def law_allowed(traits: Traits, t: int, posterior: Posterior, arm: int, trusted: bool = True) -> float | None:
+def propensity_allowed(
+    info: PolicyInfo, t: int, posterior: Posterior, arm: int, trusted: bool = True
+) -> float | None:
     """The chance that `choose_allowed` picks `arm`, if the policy tells."""
-    if traits.propensity is None:
+    if info.propensity is None:
         return None
-    if posterior.allowed is None or (trusted and traits.heeds_allowed):
-        return traits.propensity(t, posterior, arm)
-    if none_allowed(posterior):
+    if posterior.allowed is None or (trusted and info.uses_allowed):
+        return info.propensity(t, posterior, arm)
+    if no_arm_allowed(posterior):
         return float(arm == posterior.greedy)
     seen, places = posterior.among(posterior.allowed)
     if not posterior.allowed[arm]:  # never, if the law is known at all
-        return None if traits.propensity(t, seen, 0) is None else 0.0
-    return traits.propensity(t, seen, int(np.searchsorted(places, arm)))
+        return None if info.propensity(t, seen, 0) is None else 0.0
+    return info.propensity(t, seen, int(np.searchsorted(places, arm)))

@@ -85,7 +85,7 @@ class CompiledSpec(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Can a loop play it that keeps neither notes nor pulls, and looks at no control?"""
+        """Can a loop play it that keeps neither policy states nor pulls, and looks at no control?"""
         notes = self.base.kind in (*READ_PULLS, Kind.RARELY_SWITCHING) or self.wrap.kind != Wrap.NOTHING
         return not notes and self.controls is None and not self.apart
 

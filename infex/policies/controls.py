@@ -1,4 +1,4 @@
-"""When a due round may explore: the gate of a schedule and the controls around it."""
+"""When a due round may explore: a schedule and the controls around it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from infex.checks import one_of, real, safe_repr, whole
 from infex.core.general import ControlKind
 from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
 from infex.models.posterior import Posterior
-from infex.policies.base import none_allowed
-from infex.policies.choice import Reason, Turn
+from infex.policies.base import no_arm_allowed
+from infex.policies.choice import Reason, ScheduleStatus
 from infex.policies.compiled import ControlSpec, ControlsSpec
 from infex.schedules.base import Family, Schedule, chance, checked, has, is_drawn
 from infex.schedules.combined import Budget, Union
@@ -138,51 +138,63 @@ class Limit(Control):
         return ControlSpec(ControlKind.LIMITS, limit=self.budget.limit)
 
 
-class Opening(NamedTuple):
-    """What a gate says of a round: does it explore, what becomes of its exploration, why, and who objects."""
+class RoundVerdict(NamedTuple):
+    """What it says of a round: does it explore, what becomes of its exploration, why, and who objects."""
 
     opens: bool
-    turn: Turn
+    schedule_status: ScheduleStatus
     reason: str
     place: int | None = None  # of the control that objects
 
     @property
     def due(self) -> bool:
         """Was exploration due?"""
-        return self.turn is not Turn.REST and self.turn is not Turn.MADE_UP
+        return (
+            self.schedule_status is not ScheduleStatus.REST
+            and self.schedule_status is not ScheduleStatus.MADE_UP
+        )
 
 
-DUE = Opening(True, Turn.DUE, Reason.SCHEDULED)
-OWED = Opening(True, Turn.MADE_UP, Reason.MADE_UP)
-REST = Opening(False, Turn.REST, Reason.GREEDY)
+DUE = RoundVerdict(True, ScheduleStatus.DUE, Reason.SCHEDULED)
+OWED = RoundVerdict(True, ScheduleStatus.MADE_UP, Reason.MADE_UP)
+REST = RoundVerdict(False, ScheduleStatus.REST, Reason.GREEDY)
 
 States = tuple[State, ...]
 
 
 @final
-class Gate:
+class ControlledSchedule:
     """A schedule with its controls, the inner ones first; settings, read off once."""
 
     __slots__ = (
-        "_asked", "_empty", "drawn", "hidden", "layers", "plan", "refusing", "schedule", "spacing", "span",
+        "_asked",
+        "_empty",
+        "controls",
+        "drawn",
+        "hidden",
+        "plan",
+        "refusing",
+        "schedule",
+        "spacing",
+        "span",
     )  # fmt: skip
 
     def __init__(self, schedule: Schedule | Control) -> None:
         self.schedule = schedule
-        self.plan, self.layers = _peeled(schedule)
-        self.hidden = any(layer.drawn for layer in self.layers)
+        self.plan, self.controls = _peeled(schedule)
+        self.hidden = any(layer.drawn for layer in self.controls)
         self.drawn = is_drawn(self.plan) or self.hidden
-        self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.layers)
-        self.spacing = max((layer.spacing for layer in self.layers), default=1)
-        order = sorted(range(len(self.layers)), key=lambda place: not self.layers[place].plans)
+        self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.controls)
+        self.spacing = max((layer.spacing for layer in self.controls), default=1)
+        order = sorted(range(len(self.controls)), key=lambda place: not self.controls[place].plans)
         self._asked = tuple(order)  # first of all those that say which rounds are due
         self._empty = isinstance(self.plan, Family) and math.isinf(self.plan.when(1))
-        windows = [layer.window for layer in self.layers if layer.window is not None]
+        windows = [layer.window for layer in self.controls if layer.window is not None]
         self.span = max([self.spacing if self.spacing > 1 else 0, *windows])
 
     def parts(self) -> Iterator[object]:
         """The schedule and the controls, and all schedules that these hold."""
-        held: list[object] = [self.plan, *self.layers]
+        held: list[object] = [self.plan, *self.controls]
         while held:
             part = held.pop()
             yield part
@@ -193,9 +205,9 @@ class Gate:
 
     def begin(self) -> States:
         """What the controls remember at first."""
-        return tuple(layer.begin() for layer in self.layers)
+        return tuple(layer.begin() for layer in self.controls)
 
-    def opening(self, t: int, posterior: Posterior, states: States) -> Opening:
+    def opening(self, t: int, posterior: Posterior, states: States) -> RoundVerdict:
         """Does round t explore, and why, or why not?"""
         due = self.plan.explores(t)
         if not due:
@@ -203,71 +215,73 @@ class Gate:
             if not owed or not self._may_make_up(t, posterior):
                 return REST
         for place in self._asked:
-            layer = self.layers[place]
+            layer = self.controls[place]
             if reason := layer.objects(t, posterior, states[place]):
                 _refuse_reason(layer, "objects", reason)
                 if layer.plans:  # then it was never due
-                    return Opening(False, Turn.REST, reason if due else Reason.GREEDY)
+                    return RoundVerdict(False, ScheduleStatus.REST, reason if due else Reason.GREEDY)
                 return self._closed(due, reason, place)
         if not posterior.may_explore:
             return self._closed(due, Reason.FORBIDDEN, None)
-        if none_allowed(posterior):
+        if no_arm_allowed(posterior):
             return self._closed(due, Reason.NO_ARM_ALLOWED, None)
         return DUE if due else OWED
 
-    def admits(self, opening: Opening, t: int, loss: float, posterior: Posterior, states: States) -> Opening:
+    def admits(
+        self, opening: RoundVerdict, t: int, loss: float, posterior: Posterior, states: States
+    ) -> RoundVerdict:
         """The same once the arm is known, with its estimated loss."""
         if self.refusing:
-            for place, layer in enumerate(self.layers):
+            for place, layer in enumerate(self.controls):
                 if reason := layer.refuses(t, loss, posterior, states[place]):
                     _refuse_reason(layer, "refuses", reason)
                     return self._closed(opening.due, reason, place)
         return opening
 
-    def _closed(self, due: bool, reason: str, place: int | None) -> Opening:
+    def _closed(self, due: bool, reason: str, place: int | None) -> RoundVerdict:
         """A round that does not explore: one that was due is owed from now on, or dropped."""
         if not due:
-            return Opening(False, Turn.REST, Reason.GREEDY, place)
-        asked = self.layers if place is None else (self.layers[place],)
+            return RoundVerdict(False, ScheduleStatus.REST, Reason.GREEDY, place)
+        asked = self.controls if place is None else (self.controls[place],)
         owed = any(layer.missed == "make up" for layer in asked)
-        return Opening(False, Turn.OWED if owed else Turn.DROPPED, reason, place)
+        return RoundVerdict(False, ScheduleStatus.OWED if owed else ScheduleStatus.DROPPED, reason, place)
 
-    def chance(self, t: int, posterior: Posterior, opening: Opening, states: States) -> float | None:
+    def chance(self, t: int, posterior: Posterior, opening: RoundVerdict, states: States) -> float | None:
         """The chance that round t explores, given all before it and that no arm is refused."""
         if not posterior.may_explore:
             return 0.0
         if self.hidden:
-            return 0.0 if opening.turn is Turn.REST and not is_drawn(self.plan) else None
+            return 0.0 if opening.schedule_status is ScheduleStatus.REST and not is_drawn(self.plan) else None
         if not self.drawn or opening.opens != opening.due:
             return 1.0 if opening.opens else 0.0
         if opening.opens and posterior.spent.owed and self._may_make_up(t, posterior):
             return 1.0  # due or not, this round would explore
-        if none_allowed(posterior) or any(
-            layer.objects(t, posterior, state) for layer, state in zip(self.layers, states, strict=True)
+        if no_arm_allowed(posterior) or any(
+            layer.objects(t, posterior, state) for layer, state in zip(self.controls, states, strict=True)
         ):
             return 0.0
         return chance(self.plan, t)
 
-    def after_skip(self, opening: Opening, posterior: Posterior, states: States) -> States:
+    def after_skip(self, opening: RoundVerdict, posterior: Posterior, states: States) -> States:
         """What the controls remember after a round that one of them kept from exploring."""
         if opening.place is None:
             return states
-        changed = self.layers[opening.place].skipped(posterior, states[opening.place])
+        changed = self.controls[opening.place].skipped(posterior, states[opening.place])
         return (*states[: opening.place], changed, *states[opening.place + 1 :])
 
     def after_exploring(self, loss: float, states: States) -> States:
         """What the controls remember after a round that explored."""
-        if not self.layers:
+        if not self.controls:
             return states
-        return tuple(layer.explored(loss, state) for layer, state in zip(self.layers, states, strict=True))
+        return tuple(layer.explored(loss, state) for layer, state in zip(self.controls, states, strict=True))
 
     def next_due(self, t: int, posterior: Posterior, states: States) -> int | None:
         """The first round after t in which exploration is due, as far as is known now."""
-        if any(layer.ends(posterior, state) for layer, state in zip(self.layers, states, strict=True)):
+        if any(layer.ends(posterior, state) for layer, state in zip(self.controls, states, strict=True)):
             return None
         if posterior.spent.owed and self._may_make_up(t + 1, posterior):
             return t + 1
-        first = max([t + 1, *(layer.earliest(t, posterior) for layer in self.layers)])
+        first = max([t + 1, *(layer.earliest(t, posterior) for layer in self.controls)])
         due = min(self._planned_from(first), self._made_up_from(posterior))
         return None if math.isinf(due) else int(due)
 
@@ -275,7 +289,7 @@ class Gate:
         """How a compiled loop looks after the controls; None if one of them needs Python."""
         rows = [
             layer.compiled() if "compiled" in vars(type(layer)) else None  # a subclass may judge otherwise
-            for layer in self.layers
+            for layer in self.controls
         ]
         found = tuple(row for row in rows if row is not None)
         return ControlsSpec(found, self.spacing, self.span) if len(found) == len(rows) else None

@@ -11,8 +11,8 @@ from infex.checks import one_of, real, whole
 from infex.core.forced import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import Played, PlayedFixed
-from infex.policies.choice import TIES, Choice, Reason, Ties, best, explored, picked, share
+from infex.policies.base import FixedProblem, Problem
+from infex.policies.choice import TIES, Choice, Reason, Ties, best, explored, pick, share
 from infex.policies.compiled import ForcedSpec
 
 Rule = Literal["log", "blocks"]
@@ -120,11 +120,11 @@ class OLSBandit(Forced):
                 got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
                 raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
 
-    def informed(self, instance: Played, horizon: int) -> "OLSBandit":
+    def for_problem(self, instance: Problem, horizon: int) -> "OLSBandit":
         """The policy once it is told the problem: a preset asks for the true gap."""
         if self.preset is None:
             return self
-        gaps = instance.gaps if isinstance(instance, PlayedFixed) else np.zeros(0)
+        gaps = instance.gaps if isinstance(instance, FixedProblem) else np.zeros(0)
         if not (gaps > 0).any():
             raise InvalidSetting("preset 'paper' needs fixed arms with a gap; say scale and keep instead")
         scale = 8.0 * instance.theta.size**2
@@ -191,7 +191,7 @@ class LassoBandit(Forced):
     def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
         moments, forced = posterior.moments, posterior.explored.moments.lasso(self.first)
-        strength = fading_strength(self.later, 1.0, 1.0, moments.told, moments.moment.size)
+        strength = fading_strength(self.later, 1.0, 1.0, moments.n_observations, moments.moment.size)
         return posterior.scores(forced), posterior.scores(moments.lasso(strength))
 
 
@@ -223,7 +223,7 @@ class AgnosticLassoBandit:
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
-        arm, share = picked(self._scores(posterior), self.ties, rng)
+        arm, share = pick(self._scores(posterior), self.ties, rng)
         return Choice(arm, False, None, Reason.LASSO, None, share, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
@@ -232,5 +232,5 @@ class AgnosticLassoBandit:
 
     def _scores(self, posterior: Posterior) -> Floats:
         moments = posterior.moments
-        strength = fading_strength(self.strength, 4.0, 2.0, moments.told, moments.moment.size)
+        strength = fading_strength(self.strength, 4.0, 2.0, moments.n_observations, moments.moment.size)
         return posterior.scores(moments.lasso(strength))

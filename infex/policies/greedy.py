@@ -12,16 +12,16 @@ from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import (
-    Played,
     Policy,
-    Traits,
+    PolicyInfo,
+    Problem,
     checked,
     choose_allowed,
-    law_allowed,
-    revived,
-    traits_of,
+    policy_info,
+    propensity_allowed,
+    restore_state,
 )
-from infex.policies.choice import TIES, Choice, Ties, explored, picked, share
+from infex.policies.choice import TIES, Choice, Ties, explored, pick, share
 from infex.policies.compiled import BaseSpec, CompiledSpec, WrapperSpec, wrapped
 from infex.policies.ucb import LinUCB
 from infex.schedules import always, never
@@ -46,20 +46,20 @@ class Greedy:
 
     def compiled(self) -> CompiledSpec:
         """Greedy in every round."""
-        tied = self.ties == "random"
-        base = BaseSpec(Kind.GREEDY, Reads.READS_SCORES, random_ties=tied)
-        return CompiledSpec(base, schedule=never(), random_ties=tied)
+        best_arms = self.ties == "random"
+        base = BaseSpec(Kind.GREEDY, Reads.READS_SCORES, random_ties=best_arms)
+        return CompiledSpec(base, schedule=never(), random_ties=best_arms)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm."""
-        arm, share = self.picked(posterior, rng)
+        arm, share = self.pick(posterior, rng)
         return Choice(arm, False, None, "", None, share, 0.0)
 
-    def picked(self, posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
+    def pick(self, posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
         """The greedy arm, and with which probability it is picked among ties."""
         if self.ties == "lowest":
             return posterior.greedy, 1.0
-        return picked(posterior.estimates, self.ties, rng)
+        return pick(posterior.estimates, self.ties, rng)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the greedy arm; shared among ties that are broken at random."""
@@ -135,14 +135,16 @@ class EpsilonGreedy:
         if callable(self.rate):
             return None
         rate = -1.0 if self.rate is None else self.rate
-        tied = self.ties == "random"
-        return CompiledSpec(BaseSpec(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=tied))
+        best_arms = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=best_arms)
+        )
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability eps, else the greedy one."""
         eps = self.eps(t)
         tries = bool(rng.random() < eps)
-        arm = int(rng.integers(len(posterior))) if tries else GREEDIES[self.ties].picked(posterior, rng)[0]
+        arm = int(rng.integers(len(posterior))) if tries else GREEDIES[self.ties].pick(posterior, rng)[0]
         law, share = 1.0 / len(posterior), GREEDIES[self.ties].propensity(t, posterior, arm)
         return Choice(arm, tries, None, "", None, eps * law + (1.0 - eps) * share, eps, law)
 
@@ -192,7 +194,7 @@ class ExploreThenCommit:
         """Are exploring rounds kept apart?"""
         return self.then == "commit"
 
-    def informed(self, instance: Played, horizon: int) -> "ExploreThenCommit":
+    def for_problem(self, instance: Problem, horizon: int) -> "ExploreThenCommit":
         """The policy once it is told the problem: the length of its first phase."""
         if self.rounds is not None:
             return self
@@ -242,8 +244,8 @@ SECOND_BASE = LinUCB()
 NO_LEVEL = -1.0
 
 
-class FirstNote(NamedTuple):
-    """Has it switched, the level if it is known, and the base's note."""
+class GreedyFirstState(NamedTuple):
+    """Has it switched, the level if it is known, and the base's policy state."""
 
     switched: bool
     level: float
@@ -272,10 +274,10 @@ class GreedyFirst:
     base: Policy = SECOND_BASE
     level: float | None = None
     wait: int | None = None
-    _traits: Traits = field(init=False, repr=False, compare=False)
+    _traits: PolicyInfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_traits", traits_of(checked("base", self.base)))
+        object.__setattr__(self, "_traits", policy_info(checked("base", self.base)))
         if self.level is not None:
             object.__setattr__(self, "level", real("level", self.level, least=0))
         if self.wait is not None:
@@ -288,14 +290,20 @@ class GreedyFirst:
             self.base, WrapperSpec(Wrap.GREEDY_FIRST, level, -1.0 if self.wait is None else self.wait)
         )
 
-    def accepts(self, note: object, dim: int) -> bool:
+    def accepts_state(self, policy_state: object, dim: int) -> bool:
         """One of its own."""
-        inner = self._traits.accepts
-        return isinstance(note, FirstNote) and (note.base is None or inner is None or inner(note.base, dim))
+        inner = self._traits.accepts_state
+        return isinstance(policy_state, GreedyFirstState) and (
+            policy_state.base is None or inner is None or inner(policy_state.base, dim)
+        )
 
-    def revived(self, note: Any) -> Any:
-        """A note of its own, with the base's."""
-        return note._replace(base=revived(self.base, note.base)) if isinstance(note, FirstNote) else note
+    def restore_state(self, policy_state: Any) -> Any:
+        """A policy state of its own, with the base's."""
+        return (
+            policy_state._replace(base=restore_state(self.base, policy_state.base))
+            if isinstance(policy_state, GreedyFirstState)
+            else policy_state
+        )
 
     def __repr__(self) -> str:
         return repr_settings(self)
@@ -304,29 +312,33 @@ class GreedyFirst:
         """The greedy arm, or the base's."""
         switched, level, inner = self._state(posterior)
         if switched:
-            choice = choose_allowed(self.base, self._traits, t, posterior.noted(inner), rng)
-            return choice._replace(note=FirstNote(True, level, inner if choice.note is None else choice.note))
-        note = None if level == NO_LEVEL else FirstNote(False, level, inner)
-        return GREEDIES["lowest"].choose(t, posterior, rng)._replace(note=note)
+            choice = choose_allowed(self.base, self._traits, t, posterior.with_policy_state(inner), rng)
+            return choice._replace(
+                policy_state=GreedyFirstState(
+                    True, level, inner if choice.policy_state is None else choice.policy_state
+                )
+            )
+        policy_state = None if level == NO_LEVEL else GreedyFirstState(False, level, inner)
+        return GREEDIES["lowest"].choose(t, posterior, rng)._replace(policy_state=policy_state)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """That of the greedy arm, or the base's."""
         switched, _, inner = self._state(posterior)
         if switched:
-            return law_allowed(self._traits, t, posterior.noted(inner), arm)
+            return propensity_allowed(self._traits, t, posterior.with_policy_state(inner), arm)
         return GREEDIES["lowest"].propensity(t, posterior, arm)
 
     def _state(self, posterior: Posterior) -> tuple[bool, float, Any]:
-        """Has it switched, the level if it is known, and the base's note."""
-        begun = FirstNote(False, NO_LEVEL if self.level is None else self.level)
-        switched, level, inner = posterior.note or begun
+        """Has it switched, the level if it is known, and the base's policy state."""
+        begun = GreedyFirstState(False, NO_LEVEL if self.level is None else self.level)
+        switched, level, inner = posterior.policy_state or begun
         if switched:
             return True, level, inner
         moments = posterior.moments
         wait = 8 * moments.moment.size if self.wait is None else self.wait
-        if moments.told <= wait:
+        if moments.n_observations <= wait:
             return False, level, inner
         least, trace = moments.least_eigenvalue()
         if level == NO_LEVEL:
-            level = least / moments.told / 2.0
-        return least < level * moments.told / 4.0 or least <= SINGULAR * trace, level, inner
+            level = least / moments.n_observations / 2.0
+        return least < level * moments.n_observations / 4.0 or least <= SINGULAR * trace, level, inner

@@ -9,8 +9,16 @@ from infex.checks import real, repr_settings, safe_repr
 from infex.core.choosing import Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import Policy, Traits, checked, choose_allowed, law_allowed, traits_of, with_law
-from infex.policies.choice import Choice, arm_of
+from infex.policies.base import (
+    Policy,
+    PolicyInfo,
+    checked,
+    choose_allowed,
+    policy_info,
+    propensity_allowed,
+    with_propensity,
+)
+from infex.policies.choice import Choice, checked_arm
 from infex.policies.compiled import CompiledSpec, WrapperSpec, wrapped
 from infex.policies.thompson import checked_draws
 
@@ -35,28 +43,28 @@ class Softened:
     share: float = 0.1
     draws: int = 1000
     _played: Policy = field(init=False, repr=False, compare=False)
-    _traits: Traits = field(init=False, repr=False, compare=False)
+    _traits: PolicyInfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        traits = traits_of(checked("base", self.base))
-        if traits.gates or traits.uses_explored:
+        info = policy_info(checked("base", self.base))
+        if info.controlled_schedules or info.uses_explored:
             raise InvalidSetting(
                 f"a base that says itself when it explores cannot be softened: {safe_repr(self.base)}; "
                 "put Softened inside, as in Infex(Softened(LinUCB()), every(20))"
             )
         object.__setattr__(self, "share", real("share", self.share, above=0, most=1))
         object.__setattr__(self, "draws", checked_draws("draws", self.draws))
-        played = with_law(self.base, self.draws)
+        played = with_propensity(self.base, self.draws)
         object.__setattr__(self, "_played", played)
-        object.__setattr__(self, "_traits", traits_of(played))
+        object.__setattr__(self, "_traits", policy_info(played))
 
     def compiled(self) -> CompiledSpec | None:
         """A uniform arm in a share of rounds, if compiled loops can play the base."""
         return wrapped(self._played, WrapperSpec(Wrap.SOFTENED, self.share))
 
-    def accepts(self, note: Any, dim: int) -> bool:
+    def accepts_state(self, policy_state: Any, dim: int) -> bool:
         """What the base accepts."""
-        return self._traits.accepts is None or self._traits.accepts(note, dim)
+        return self._traits.accepts_state is None or self._traits.accepts_state(policy_state, dim)
 
     def __repr__(self) -> str:
         return repr_settings(self)
@@ -66,14 +74,14 @@ class Softened:
         tries = bool(rng.random() < self.share)
         uniform = int(rng.integers(len(posterior)))
         choice = choose_allowed(self._played, self._traits, t, posterior, rng)
-        arm = uniform if tries else arm_of(choice, len(posterior))
+        arm = uniform if tries else checked_arm(choice, len(posterior))
         law = self._softened(self._inner(t, posterior, arm, choice), len(posterior))
         features = choice.features if arm == choice.arm else None
-        return Choice(arm, True, choice.note, "", features, law, 1.0, law)
+        return Choice(arm, True, choice.policy_state, "", features, law, 1.0, law)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """share/K, and the rest by the base's law."""
-        return self._softened(law_allowed(self._traits, t, posterior, arm), len(posterior))
+        return self._softened(propensity_allowed(self._traits, t, posterior, arm), len(posterior))
 
     def _inner(self, t: int, posterior: Posterior, arm: int, choice: Choice) -> float | None:
         """The base's probability of an arm: known of all arms, or of none."""
@@ -81,7 +89,7 @@ class Softened:
             return float(arm == choice.arm)
         if choice.propensity is not None and arm == choice.arm and self._traits.propensity is not None:
             return choice.propensity
-        return law_allowed(self._traits, t, posterior, arm)
+        return propensity_allowed(self._traits, t, posterior, arm)
 
     def _softened(self, law: float | None, arms: int) -> float | None:
         return None if law is None else self.share / arms + (1.0 - self.share) * law

@@ -10,7 +10,7 @@ from infex.checks import one_of, real, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.posterior import SAMPLINGS, Posterior
-from infex.policies.choice import TIES, Choice, Ties, explored, lowest, picked, tied
+from infex.policies.choice import TIES, Choice, Ties, best_arms, explored, first_best, pick
 from infex.policies.compiled import BaseSpec, CompiledSpec
 from infex.policies.greedy import GREEDIES
 from infex.policies.ucb import Confidence
@@ -41,15 +41,15 @@ class GaussianTS:
 
     def compiled(self) -> CompiledSpec:
         """A sample in every round."""
-        tied = self.ties == "random"
+        best_arms = self.ties == "random"
         return CompiledSpec(
-            BaseSpec(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=tied)
+            BaseSpec(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=best_arms)
         )
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
         return Choice(
-            picked(sampled_means(posterior, self.noise, rng), self.ties, rng)[0], explore_probability=1.0
+            pick(sampled_means(posterior, self.noise, rng), self.ties, rng)[0], explore_probability=1.0
         )
 
 
@@ -110,13 +110,13 @@ class LinTS(Confidence):
             arm = int(rng.choice(laws.size, p=laws))
             return explored(arm, float(laws[arm]))
         scores = posterior.perturbed(self.choosing_radius(posterior), rng, self.sampling)
-        return Choice(picked(scores, self.ties, rng)[0], explore_probability=1.0)
+        return Choice(pick(scores, self.ties, rng)[0], explore_probability=1.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The share of draws for which `arm` is the best, if the law is asked for."""
         return None if self.law is None else float(self.laws(t, posterior)[arm])
 
-    def with_law(self, draws: int) -> "LinTS":
+    def with_propensity(self, draws: int) -> "LinTS":
         """The same with a law that is known, by so many draws."""
         return self if self.law is not None else replace(self, law=draws)
 
@@ -132,7 +132,7 @@ class LinTS(Confidence):
         beta, counts = self.choosing_radius(posterior), np.zeros(len(posterior))
         for _ in range(self.law):
             scores = posterior.perturbed(beta, rng, self.sampling)
-            best = tied(scores) if self.ties == "random" else [lowest(scores)]
+            best = best_arms(scores) if self.ties == "random" else [first_best(scores)]
             counts[best] += 1.0 / len(best)
         return counts / self.law
 
@@ -175,15 +175,13 @@ class HybridTS(Confidence):
         if self.form == "plain" and not posterior.pulls.all():
             return explored(int(np.argmin(posterior.pulls > 0)), 1.0)
         if rng.random() < self.p:
-            return Choice(
-                picked(self._sampled(posterior, rng), self.ties, rng)[0], explore_probability=self.p
-            )
+            return Choice(pick(self._sampled(posterior, rng), self.ties, rng)[0], explore_probability=self.p)
         if self.form == "linear":
             return Choice(
-                GREEDIES[self.ties].picked(posterior, rng)[0], explored=False, explore_probability=self.p
+                GREEDIES[self.ties].pick(posterior, rng)[0], explored=False, explore_probability=self.p
             )
         return Choice(
-            picked(posterior.sums / posterior.pulls, self.ties, rng)[0],
+            pick(posterior.sums / posterior.pulls, self.ties, rng)[0],
             explored=False,
             explore_probability=self.p,
         )

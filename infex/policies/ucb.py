@@ -13,8 +13,8 @@ from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
-from infex.policies.base import UNSAID_DELTA, Policy
-from infex.policies.choice import TIES, Choice, Ties, explored, picked, share
+from infex.policies.base import DEFAULT_DELTA, Policy
+from infex.policies.choice import TIES, Choice, Ties, explored, pick, share
 from infex.policies.compiled import BaseSpec, CompiledSpec
 
 
@@ -51,14 +51,14 @@ class Confidence:
         one_of("ties", self.ties, TIES)
 
     @property
-    def greatest(self) -> float:
+    def reward_bound(self) -> float:
         """A reward larger than this is far beyond beta, which is no less than `bound` without any noise."""
         return self.bound + 8.0 * max(self.noise, self.bound)
 
     @property
     def failure(self) -> float:
         """The chance of failure that is played: `delta`, or 0.01 where none is said and no horizon known."""
-        return UNSAID_DELTA if self.delta is None else self.delta
+        return DEFAULT_DELTA if self.delta is None else self.delta
 
     def base_of(self, kind: Kind, reads: Reads) -> BaseSpec:
         """The same settings in a compiled loop."""
@@ -110,7 +110,7 @@ class LinUCB(Confidence):
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
-        return explored(*picked(posterior.upper(self.choosing_radius(posterior)), self.ties, rng))
+        return explored(*pick(posterior.upper(self.choosing_radius(posterior)), self.ties, rng))
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
@@ -147,12 +147,14 @@ class FixedBonusUCB:
 
     def compiled(self) -> CompiledSpec:
         """LinUCB with a constant radius."""
-        tied = self.ties == "random"
-        return CompiledSpec(BaseSpec(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
+        best_arms = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=best_arms)
+        )
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
-        return explored(*picked(posterior.upper(self.bonus), self.ties, rng))
+        return explored(*pick(posterior.upper(self.bonus), self.ties, rng))
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
@@ -162,21 +164,21 @@ class FixedBonusUCB:
 ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first
 
 
-class Switched(NamedTuple):
+class SwitchingState(NamedTuple):
     """The log_det_ratio at the last switch, and the optimistic parameter that it found."""
 
     log_det_ratio: float
     theta: tuple[float, ...]
 
 
-def forgotten(note: Any) -> Any:
-    """A note without the parameters in it, which were of other arms: what switched does so anew."""
-    if isinstance(note, Switched):
+def without_parameters(policy_state: Any) -> Any:
+    """A policy state without the parameters in it, which were of other arms: what switched does so anew."""
+    if isinstance(policy_state, SwitchingState):
         return None
-    if isinstance(note, tuple):
-        parts = [forgotten(part) for part in note]
-        return type(note)(*parts) if type(note) is not tuple else tuple(parts)
-    return note
+    if isinstance(policy_state, tuple):
+        parts = [without_parameters(part) for part in policy_state]
+        return type(policy_state)(*parts) if type(policy_state) is not tuple else tuple(parts)
+    return policy_state
 
 
 @final
@@ -210,19 +212,25 @@ class RarelySwitchingUCB(Confidence):
             self.base_of(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS)._replace(rate=self.growth)
         )
 
-    def accepts(self, note: object, dim: int) -> bool:
+    def accepts_state(self, policy_state: object, dim: int) -> bool:
         """One of its own, with a parameter of the right length."""
-        if not isinstance(note, Switched) or not isinstance(note.theta, tuple) or len(note.theta) != dim:
+        if (
+            not isinstance(policy_state, SwitchingState)
+            or not isinstance(policy_state.theta, tuple)
+            or len(policy_state.theta) != dim
+        ):
             return False
-        return all(isinstance(number, int | float) for number in (note.log_det_ratio, *note.theta))
+        return all(
+            isinstance(number, int | float) for number in (policy_state.log_det_ratio, *policy_state.theta)
+        )
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """The best arm of the optimistic parameter; the note is its log_det_ratio and itself."""
+        """The best arm of the optimistic parameter; the policy state is its log_det_ratio and itself."""
         if not self._switches(posterior):
-            return explored(*picked(self._scores(posterior), self.ties, rng))
-        arm, share = picked(posterior.upper(self.choosing_radius(posterior)), self.ties, rng)
+            return explored(*pick(self._scores(posterior), self.ties, rng))
+        arm, share = pick(posterior.upper(self.choosing_radius(posterior)), self.ties, rng)
         theta = posterior.optimistic(arm, self.choosing_radius(posterior))
-        return explored(arm, share, Switched(posterior.log_det_ratio, tuple(theta.tolist())))
+        return explored(arm, share, SwitchingState(posterior.log_det_ratio, tuple(theta.tolist())))
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm that is played; shared among ties that are broken at random."""
@@ -232,13 +240,13 @@ class RarelySwitchingUCB(Confidence):
 
     def _switches(self, posterior: Posterior) -> bool:
         return (
-            posterior.note is None
+            posterior.policy_state is None
             or posterior.log_det_ratio
-            > posterior.note.log_det_ratio + math.log1p(self.growth) + ROUNDED_GROWTH
+            > posterior.policy_state.log_det_ratio + math.log1p(self.growth) + ROUNDED_GROWTH
         )
 
     def _scores(self, posterior: Posterior) -> Floats:
-        return posterior.scores(np.array(posterior.note.theta))
+        return posterior.scores(np.array(posterior.policy_state.theta))
 
 
 @final
@@ -269,12 +277,12 @@ class UCB1:
 
     def compiled(self) -> CompiledSpec:
         """The largest index in every round."""
-        tied = self.ties == "random"
-        return CompiledSpec(BaseSpec(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
+        best_arms = self.ties == "random"
+        return CompiledSpec(BaseSpec(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=best_arms))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""
-        return explored(*picked(self.indices(posterior), self.ties, rng))
+        return explored(*pick(self.indices(posterior), self.ties, rng))
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm of the largest index; shared among ties that are broken at random."""

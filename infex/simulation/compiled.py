@@ -34,7 +34,7 @@ from infex.models.model import ModelState
 from infex.models.ridge import RidgeModel, RidgePosterior, checked_penalty
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies import Infex
-from infex.policies.base import Policy, traits_of
+from infex.policies.base import Policy, policy_info
 from infex.policies.compiled import (
     READ_PULLS,
     BaseSpec,
@@ -101,13 +101,15 @@ def plan_of(policy: Policy, estimator: Estimator | None = None) -> Plan | None:
 
 def _plan_in_python(policy: Policy) -> Plan | None:
     """A plan for a base in Python whose rounds are known ahead, and which learns nothing by itself."""
-    if type(policy) is not Infex or policy.greedy is not None or traits_of(policy).pupils:
+    if type(policy) is not Infex or policy.greedy is not None or policy_info(policy).learners:
         return None
-    if policy.gate.layers or not is_built_in(policy.gate.plan):
+    if policy.controlled_schedule.controls or not is_built_in(policy.controlled_schedule.plan):
         return None
-    apart = traits_of(policy).uses_explored
+    apart = policy_info(policy).uses_explored
     ties = policy.ties == "random"
-    return Plan(CompiledSpec(PYTHON, policy.gate.plan, random_ties=ties, apart=apart), in_python=True)
+    return Plan(
+        CompiledSpec(PYTHON, policy.controlled_schedule.plan, random_ties=ties, apart=apart), in_python=True
+    )
 
 
 def exploring_rounds(schedule: Schedule | None, first: int, last: int) -> Integers:
@@ -207,7 +209,7 @@ def _play_contexts(
     form, size = plan.form, (instance.count, instance.context_dim, checked_penalty(terms.penalty))
     source = RewardSource(instance.law, seed, instance.key)
     run = ContextsRun(
-        RidgeBank(*size, None if learnt is None else learnt.growth().truth),
+        RidgeBank(*size, None if learnt is None else learnt.sufficient_statistics().truth),
         form.core_base,
         instance.law.kind,
         instance.law.noises,
@@ -350,11 +352,11 @@ class RunStatistics:
         self.columns = np.zeros((len(ridge.columns), 0)) if changing else ridge.columns
         self.penalty = ridge.penalty
 
-    def known(self) -> RidgePosterior:
+    def posterior(self) -> RidgePosterior:
         """What is known of the fixed arms; a copy, as the run goes on."""
         return RidgePosterior(self._ridge).copy()
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """Nothing is searched for."""
 
 

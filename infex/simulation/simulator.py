@@ -29,7 +29,7 @@ from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import Policy, checked, hook, informed, settled, traits_of
+from infex.policies.base import Policy, checked, for_problem, hook, policy_info, resolve_defaults
 from infex.policies.compiled import ForcedSpec, compiled_spec
 from infex.policies.ucb import warn_of_large
 from infex.registry import stream_name
@@ -64,7 +64,7 @@ def own_copies(**given: Any) -> tuple[Any, ...]:
             memo.update((id(part), part) for part in _read_only_arrays(thing))
     copies = tuple(copied(name, thing, memo) for name, thing in given.items())
     for name, thing in given.items():
-        for part in traits_of(thing).chain if name == "policy" else (thing,):
+        for part in policy_info(thing).chain if name == "policy" else (thing,):
             _add_attributes(name, part, memo)
     return copies
 
@@ -153,7 +153,7 @@ def play(
     checked("policy", policy)
     instance = checked_instance(instance)
     horizon = checked_horizon(horizon)
-    policy = settled(policy, 1.0 / horizon)
+    policy = resolve_defaults(policy, 1.0 / horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
@@ -212,7 +212,7 @@ def play_many(
     narrowing = narrows(pending)
     threads = whole("workers", cores() if workers is None else workers, least=1)
     horizon = checked_horizon(horizon)
-    policy = settled(checked("policy", policy), 1.0 / horizon)
+    policy = resolve_defaults(checked("policy", policy), 1.0 / horizon)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     plan = plan_of(*own_copies(policy=policy, estimator=estimator))
     if learnt is not None:
@@ -253,7 +253,7 @@ def play_copies(
     """
     policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
     if asks_for_problem(policy):
-        policy = informed(policy, problem, terms.horizon)
+        policy = for_problem(policy, problem, terms.horizon)
     run = _play(problem, seed, terms._replace(policy=policy), own, narrowing, learnt)
     if run.policy is terms.policy and run.instance is instance:
         return run
@@ -289,14 +289,14 @@ def _play(
 
 def asks_for_problem(policy: Policy) -> bool:
     """Does it, or a policy in it, ask for the problem that it plays?"""
-    return any(hook(link, "informed") is not None for link in traits_of(policy).chain)
+    return any(hook(link, "for_problem") is not None for link in policy_info(policy).chain)
 
 
 def warn_of_means(instance: Instance, policy: Policy) -> None:
     """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
     if isinstance(instance, LinearInstance):
-        greatest = traits_of(policy).greatest
-        if greatest is not None and instance.largest > greatest:
+        reward_bound = policy_info(policy).reward_bound
+        if reward_bound is not None and instance.largest > reward_bound:
             warn_of_large(policy, instance.largest, stacklevel=3)
 
 

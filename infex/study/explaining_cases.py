@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.bandit import Decision
 from infex.errors import UnknownDecision
-from infex.registry import label_of, note_record
+from infex.registry import label_of, policy_state_to_record
 from infex.study.cases import Case, RewardState, case_of
 from infex.study.contents import (
     DecisionContent,
@@ -158,7 +158,7 @@ def _looked_back(
         "policy": label_of(bandit.policy),
         "amendment": standing.amendments[-1] if standing.amendments else 0,
         "exploration": bandit.exploration()._asdict(),
-        "controls": note_record(bandit.policy_state),
+        "controls": policy_state_to_record(bandit.policy_state),
         "offers": tuple(
             OfferSeen(arm, label, float(estimate), float(low), float(high), mask[arm])
             for arm, (label, estimate, low, high, _) in enumerate(offers.tolist())

@@ -195,7 +195,7 @@ def test_a_learner_that_knows_arms_by_index_is_not_shown_some_of_them() -> None:
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None: ...
 
     class Heeding(Plain):
-        heeds_allowed = True
+        uses_allowed = True
 
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             assert posterior.allowed is not None

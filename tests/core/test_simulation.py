@@ -13,7 +13,7 @@ from infex.core.choosing import Base, Kind, Wrap
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
 from infex.core.simulation import FixedArmsRun
-from infex.policies.base import settled
+from infex.policies.base import resolve_defaults
 from infex.simulation.compiled import plan_of
 from tests.simulation.in_python import assert_same, play_in_python
 
@@ -59,7 +59,7 @@ def test_runs_are_those_of_the_python_loop_to_the_last_bit(
     if law == "bernoulli":
         arms, theta = np.abs(arms), np.abs(theta)
     instance = environments.LinearInstance(arms, theta, rewards=law)
-    policy = settled(policy, 1e-3)
+    policy = resolve_defaults(policy, 1e-3)
     plan = plan_of(policy)
     assert plan is not None
     assert plan.is_plain

@@ -123,7 +123,7 @@ def test_two_workers_give_the_same(tmp_path: Path) -> None:
         who = set(client.run(os.getpid).values())
     assert len(who - {os.getpid()}) == 2
     here = evaluation.bandit_of_parts(parts, policy)
-    mine, theirs = found._agent.memory.arrays(), here._agent.memory.arrays()
+    mine, theirs = found._agent.model.arrays(), here._agent.model.arrays()
     assert all(np.array_equal(mine[name], array) for name, array in theirs.items())
     same(found, evaluation.bandit(log, policy))
 

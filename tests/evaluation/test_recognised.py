@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infex import Bandit, Greedy, Infex, LinUCB, Softened, Uniform, evaluation, jittered
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidTarget
 from infex.evaluation import Log
 from infex.logs.log_marks import Taught, marks_of
@@ -130,7 +130,7 @@ def test_marks_in_a_file_are_looked_at(tmp_path: Path) -> None:
     kept: list[object] = [{}, [1.5], [-1], [2**64], [True], list(range(257))]
     for bad in kept:
         bandit.save(tmp_path / "a.infex")
-        header, arrays = persistence.read(tmp_path / "a.infex")
-        persistence.write(tmp_path / "a.infex", header | {"taught": bad}, arrays)
+        header, arrays = archive.read(tmp_path / "a.infex")
+        archive.write(tmp_path / "a.infex", header | {"taught": bad}, arrays)
         with pytest.raises(DamagedFile, match="log"):
             Bandit.load(tmp_path / "a.infex")

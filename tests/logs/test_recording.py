@@ -20,7 +20,7 @@ from infex.logs.frames import FRAMES_BEGIN, frames
 from infex.logs.recorded import is_recorded, read_recorded
 from infex.models import Logistic
 from infex.models.posterior import Posterior
-from infex.policies.infex import laws_of
+from infex.policies.infex import base_propensities
 
 SOFT = Infex(Softened(LinUCB(), 0.2), jittered(5, seed=3))
 
@@ -117,7 +117,7 @@ def test_laws_of_all_arms_add_up_to_one(policy: infex.LinUCB, known: bool) -> No
     for reward in (0.3, -1.0, 2.0):
         bandit.tell(bandit.ask(), reward)
     posterior: Posterior = bandit.posterior()
-    laws = laws_of(policy, 4, posterior)
+    laws = base_propensities(policy, 4, posterior)
     assert (laws is not None) == known
     if laws is not None:
         assert laws.sum() == pytest.approx(1.0, abs=1e-12)

@@ -29,7 +29,7 @@ from infex import (
 )
 from infex.arrays import Floats
 from infex.policies import Reason
-from infex.policies.controls import Gate
+from infex.policies.controls import ControlledSchedule
 from infex.registry import expression, parse
 from infex.testing import SlowRidge, problem
 from infex.testing.reference import Pull, lowest, slow_radius
@@ -256,7 +256,7 @@ def test_controls_of_controls_keep_all_their_words() -> None:
     inner = until_certain(budget(every(2), 60), delta=0.05, scale=0.7)
     rule = paused(guarded(inner, 20.0), when=lambda t: t % 10 == 0, missed="make up")
     assert rule.planned == budget(every(2), 60)
-    layers = Gate(rule).layers
+    layers = ControlledSchedule(rule).controls
     assert [type(layer).__name__ for layer in layers] == ["Limit", "UntilCertain", "Guarded", "Paused"]
     bandit = Bandit(ARMS, Infex(Uniform(), rule))
     decisions = clear(200, bandit.policy, bandit)

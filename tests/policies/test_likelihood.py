@@ -36,7 +36,7 @@ from infex import (
     until_certain,
 )
 from infex.errors import InvalidSetting
-from infex.policies.choice import mixed
+from infex.policies.choice import mixture
 from infex.policies.controls import State
 from infex.testing import PolicyContract, problem
 from tests.alike import probability
@@ -279,11 +279,11 @@ def test_bad_settings_are_named(make: Any, message: str) -> None:
 
 
 def test_a_mixture_of_what_is_not_known_is_not_known() -> None:
-    assert mixed(None, 0.5, 1.0) is None
-    assert mixed(0.0, None, 0.7) == 0.7
-    assert mixed(1.0, 0.3, None) == 0.3
-    assert mixed(0.5, None, 1.0) is None
-    assert mixed(0.25, 0.4, 1.0) == pytest.approx(0.85)
+    assert mixture(None, 0.5, 1.0) is None
+    assert mixture(0.0, None, 0.7) == 0.7
+    assert mixture(1.0, 0.3, None) == 0.3
+    assert mixture(0.5, None, 1.0) is None
+    assert mixture(0.25, 0.4, 1.0) == pytest.approx(0.85)
 
 
 def test_a_reason_is_text_that_can_be_counted() -> None:

@@ -9,7 +9,7 @@ import pytest
 import infex
 from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, registry, until_certain
 from infex.environments import changing, gaussian
-from infex.policies.base import UNSAID_DELTA, settled, traits_of
+from infex.policies.base import DEFAULT_DELTA, policy_info, resolve_defaults
 from infex.policies.controls import Control
 from infex.registry import from_record, stream_name, to_record
 from infex.testing import PolicyContract
@@ -74,8 +74,11 @@ class Fixed:
 
 def deltas(policy: Any) -> list[float | None]:
     """All deltas of a policy: its own, its base's, and those of controls."""
-    traits = traits_of(policy)
-    parts = [*traits.chain, *(part for gate in traits.gates for part in gate.parts())]
+    info = policy_info(policy)
+    parts = [
+        *info.chain,
+        *(part for controlled_schedule in info.controlled_schedules for part in controlled_schedule.parts()),
+    ]
     return [part.delta for part in parts if hasattr(part, "delta")]
 
 
@@ -96,11 +99,11 @@ UNSAID = {
 def test_every_delta_that_nobody_said_is_filled(name: str) -> None:
     policy = UNSAID[name]
     assert set(deltas(policy)) == {None}
-    assert set(deltas(settled(policy, 0.2))) == {0.2}
+    assert set(deltas(resolve_defaults(policy, 0.2))) == {0.2}
     assert set(deltas(policy)) == {None}
     assert set(deltas(play(INSTANCE, policy, 40).policy)) == {1 / 40}
     assert set(deltas(play_many(INSTANCE, policy, 40, [1, 2])[1].policy)) == {1 / 40}
-    assert set(deltas(Bandit(INSTANCE.arms, policy).policy)) == {UNSAID_DELTA}
+    assert set(deltas(Bandit(INSTANCE.arms, policy).policy)) == {DEFAULT_DELTA}
 
 
 @pytest.mark.parametrize("instance", [INSTANCE, changing(3, 8, 2)], ids=["fixed", "changing"])
@@ -121,10 +124,10 @@ def test_a_delta_that_is_said_stays(delta: float) -> None:
         Own(delta),
         Infex(LinTS(delta=delta), until_certain(every(5), delta)),
     ):
-        assert settled(policy, 0.2) is policy
+        assert resolve_defaults(policy, 0.2) is policy
         assert play(INSTANCE, policy, 50).policy is policy
         assert Bandit(INSTANCE.arms, policy).policy is policy
-    assert settled(Fixed(), 0.2).delta == 0.3  # type: ignore[attr-defined]
+    assert resolve_defaults(Fixed(), 0.2).delta == 0.3  # type: ignore[attr-defined]
 
 
 def test_own_and_built_in_are_played_with_the_same_delta() -> None:
@@ -135,7 +138,7 @@ def test_own_and_built_in_are_played_with_the_same_delta() -> None:
 
 def test_what_a_learner_knows_is_kept() -> None:
     given = Learning(told=[1.0, 2.0])
-    filled: Any = settled(given, 0.2)
+    filled: Any = resolve_defaults(given, 0.2)
     assert (filled.told, filled.delta, given.delta) == ([1.0, 2.0], 0.2, None)
     play(INSTANCE, given, 20)
     assert given.told == [1.0, 2.0]
@@ -144,7 +147,7 @@ def test_what_a_learner_knows_is_kept() -> None:
 def test_policies_that_hold_each_other_are_filled() -> None:
     one: Any = Wrapped(None)
     one.base = Wrapped(one)
-    assert settled(one, 0.2) is one
+    assert resolve_defaults(one, 0.2) is one
 
 
 def test_files_name_the_delta_that_is_played(tmp_path: Any) -> None:
@@ -163,13 +166,13 @@ def test_streams_are_called_as_before(name: str) -> None:
     """When they got their names the default was 0.01, which was left out."""
     text = {"Infex": "Infex(LinTS, until_certain(every(5)))", "Softened": "Softened(LinUCB)"}.get(name, name)
     policy = registry.parse(text)
-    assert stream_name(policy) == stream_name(settled(policy, 0.01)) == text
-    assert (stream_name(settled(policy, 0.25)) == text) == (not traits_of(policy).lacks_delta)
+    assert stream_name(policy) == stream_name(resolve_defaults(policy, 0.01)) == text
+    assert (stream_name(resolve_defaults(policy, 0.25)) == text) == (not policy_info(policy).lacks_delta)
 
 
 def test_the_loop_knows_no_unsaid_delta() -> None:
     form: Any = LinUCB().compiled()
-    assert form.base.delta == UNSAID_DELTA
+    assert form.base.delta == DEFAULT_DELTA
     for bad in (0.0, 2, "x", True):
         with pytest.raises(infex.InfexError, match="delta must be"):
             LinUCB(delta=bad)

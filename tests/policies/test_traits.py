@@ -23,7 +23,7 @@ from infex import (
 )
 from infex.environments import gaussian
 from infex.errors import InvalidSetting, LargeReward
-from infex.policies.base import HOOKS, traits_of, with_base
+from infex.policies.base import HOOKS, policy_info, with_base
 from infex.testing import PolicyContract
 from infex.testing.policies import lookalikes
 
@@ -61,13 +61,13 @@ def test_hooks_are_found_however_deep_they_stand(outer: Any, inner: Any) -> None
         with pytest.raises(InvalidSetting, match=r"cannot be softened: .* put Softened inside"):
             outer(inner(base))
         return
-    traits = traits_of(outer(inner(base)))
-    assert traits.chain[-1] is base
-    assert len(traits.chain) == 3
-    assert traits.greatest == 2.0 + 8 * 3.0
+    info = policy_info(outer(inner(base)))
+    assert info.chain[-1] is base
+    assert len(info.chain) == 3
+    assert info.reward_bound == 2.0 + 8 * 3.0
     posterior = Bandit(ARMS, base).posterior()
-    assert traits.radius is not None
-    assert traits.radius(posterior) == base.radius(posterior)
+    assert info.radius is not None
+    assert info.radius(posterior) == base.radius(posterior)
 
 
 def test_rewards_far_beyond_the_settings_of_a_policy_deep_inside_are_warned_of() -> None:
@@ -83,7 +83,7 @@ def test_a_policy_that_asks_for_the_horizon_is_told_inside_any_wrapper(wrap: Any
     run = infex.play(gaussian(dim=2, arms=3, seed=1), wrapped, 200)
     plain = infex.play(gaussian(dim=2, arms=3, seed=1), ExploreThenCommit(), 200)
     assert run.explored == plain.explored > 0
-    assert traits_of(wrapped).chain[-1] == ExploreThenCommit()  # it stays as it was
+    assert policy_info(wrapped).chain[-1] == ExploreThenCommit()  # it stays as it was
 
 
 def test_another_base_leaves_the_wrapper_as_it_is() -> None:
@@ -104,7 +104,7 @@ def test_a_hook_that_is_no_method_is_refused_by_name() -> None:
 def test_a_circle_of_bases_ends() -> None:
     one = Plain(None)
     one.base = Plain(one)
-    assert len(traits_of(one).chain) == 2
+    assert len(policy_info(one).chain) == 2
 
 
 def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
@@ -130,13 +130,13 @@ def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
 def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> None:
     inner = Infex(LinUCB(), infex.budget(every(2), 1, window=50))
     outer = Infex(inner, infex.budget(every(2), 3, window=70))
-    assert traits_of(outer).span == 70
-    assert traits_of(Plain(inner)).span == 50
-    assert traits_of(Infex(Infex(LinUCB(), jittered(3)), every(2))).draws_rounds
+    assert policy_info(outer).span == 70
+    assert policy_info(Plain(inner)).span == 50
+    assert policy_info(Infex(Infex(LinUCB(), jittered(3)), every(2))).draws_rounds
 
 
 def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
-    class Pupil:
+    class InnerLearner:
         def __init__(self) -> None:
             self.heard: list[float] = []
 
@@ -147,7 +147,7 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
             self.heard.append(reward)
 
     for wrap in WRAPPERS:
-        pupil = Pupil()
+        pupil = InnerLearner()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             bandit = Bandit(ARMS, wrap(wrap(pupil)))
@@ -158,12 +158,12 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("heeds_allowed", lambda self: False),
+        ("uses_allowed", lambda self: False),
         ("uses_explored", lambda self: True),
         ("uses_explored", "no"),
-        ("tells_explored", 1.0),
-        ("greatest", "much"),
-        ("gate", 0.5),
+        ("reports_explored", 1.0),
+        ("reward_bound", "much"),
+        ("controlled_schedule", 0.5),
     ],
 )
 def test_a_hook_of_another_kind_is_refused(name: str, value: Any) -> None:

@@ -40,10 +40,10 @@ from infex import (
     until_certain,
 )
 from infex.errors import InvalidExpression, InvalidRecord, NoRecord
-from infex.policies.base import InfexNote
+from infex.policies.base import InfexState
 from infex.policies.choice import Reason
-from infex.policies.ucb import Switched
-from infex.registry import note_of, note_record, reason_of
+from infex.policies.ucb import SwitchingState
+from infex.registry import policy_state_from_record, policy_state_to_record, reason_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 
@@ -225,30 +225,38 @@ notes = st.recursive(
         st.lists(inner, max_size=3),
         st.lists(inner, max_size=3).map(tuple),
         st.dictionaries(st.text(), inner, max_size=3),
-        st.builds(lambda states, base: InfexNote(tuple(states), base), st.lists(inner, max_size=2), inner),
-        st.builds(Switched, st.floats(0, 9), st.lists(st.floats(-1, 1), max_size=3).map(tuple)),
+        st.builds(lambda states, base: InfexState(tuple(states), base), st.lists(inner, max_size=2), inner),
+        st.builds(SwitchingState, st.floats(0, 9), st.lists(st.floats(-1, 1), max_size=3).map(tuple)),
     ),
     max_leaves=6,
 )
 
 
-@given(note=notes)
-def test_notes_keep_their_kinds(note: Any) -> None:
-    again = note_of(json.loads(json.dumps(note_record(note), allow_nan=False)))
-    assert again == note
-    assert kinds(again) == kinds(note)
+@given(policy_state=notes)
+def test_notes_keep_their_kinds(policy_state: Any) -> None:
+    again = policy_state_from_record(
+        json.loads(json.dumps(policy_state_to_record(policy_state), allow_nan=False))
+    )
+    assert again == policy_state
+    assert kinds(again) == kinds(policy_state)
 
 
-def kinds(note: Any) -> Any:
+def kinds(policy_state: Any) -> Any:
     """What a note is made of."""
-    parts = note.values() if isinstance(note, dict) else note if isinstance(note, list | tuple) else ()
-    return type(note), [kinds(part) for part in parts]
+    parts = (
+        policy_state.values()
+        if isinstance(policy_state, dict)
+        else policy_state
+        if isinstance(policy_state, list | tuple)
+        else ()
+    )
+    return type(policy_state), [kinds(part) for part in parts]
 
 
 @pytest.mark.parametrize("kept", [{"kind": "Nothing"}, {"kind": "Switched", "height": 2}, {"parts": [1]}])
 def test_notes_that_cannot_be_are_refused(kept: Any) -> None:
     with pytest.raises(InvalidRecord):
-        note_of(kept)
+        policy_state_from_record(kept)
 
 
 def test_reasons_come_back_as_what_they_are() -> None:

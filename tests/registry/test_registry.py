@@ -16,7 +16,7 @@ import infex
 from infex import EpsilonGreedy, environments, models, policies, registry, schedules
 from infex.errors import InvalidSetting, NotKept
 from infex.policies.compiled import CompiledSpec, compiled_spec
-from infex.registry import NOTES
+from infex.registry import POLICY_STATES
 from infex.streams import Rounds
 from infex.testing import play as choices_of
 from infex.testing import problem, slow_play
@@ -50,7 +50,7 @@ def test_every_policy_in_its_room_is_a_row() -> None:
 
 
 def test_every_estimator_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(models, "start")) == set(registry.ESTIMATORS)
+    assert set(kinds_in(models, "new_model")) == set(registry.ESTIMATORS)
 
 
 def test_every_environment_in_its_room_is_a_row() -> None:
@@ -107,12 +107,12 @@ def played(instance: Any, policy: Any) -> list[Any] | None:
     return [run.arms.tolist(), run.rewards.tolist()]
 
 
-def notes_in(note: Any) -> set[type]:
+def notes_in(policy_state: Any) -> set[type]:
     """The named tuples of a note."""
-    if not isinstance(note, tuple):
+    if not isinstance(policy_state, tuple):
         return set()
-    inner = {kind for part in note for kind in notes_in(part)}
-    return inner | {type(note)} if type(note) is not tuple else inner
+    inner = {kind for part in policy_state for kind in notes_in(part)}
+    return inner | {type(policy_state)} if type(policy_state) is not tuple else inner
 
 
 def test_every_note_of_infexs_own_can_be_kept() -> None:
@@ -121,12 +121,12 @@ def test_every_note_of_infexs_own_can_be_kept() -> None:
     found: set[type] = set()
     for make in MAKERS.values():
         fast = choices_of(make(), given.arms, given.reward, Rounds(1, "test").at, 12)
-        found |= {kind for choice in fast for kind in notes_in(choice.note)}
+        found |= {kind for choice in fast for kind in notes_in(choice.policy_state)}
     for make_control in CONTROLS_UNDER_CONTRACT.values():
         found |= notes_in(make_control(infex.every(3)).begin())
     own = {kind for kind in found if kind.__module__.startswith("infex.")}
-    assert own <= set(NOTES.values())
-    assert {"GuardedState", "CertainState", "Switched"} <= {kind.__name__ for kind in own}
+    assert own <= set(POLICY_STATES.values())
+    assert {"GuardedState", "CertainState", "SwitchingState"} <= {kind.__name__ for kind in own}
 
 
 def test_every_control_is_under_contract() -> None:

@@ -33,7 +33,7 @@ from infex import (
 from infex.core.ridge import Ridge
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
-from infex.policies.base import settled, traits_of
+from infex.policies.base import policy_info, resolve_defaults
 from infex.registry import stream_name
 from infex.simulation import Run, compiled, play, python_loop, simulator
 from infex.streams import stream
@@ -95,7 +95,7 @@ class Plain:
 
     def __init__(self, policy: Any) -> None:
         self.policy = policy
-        self.uses_explored = traits_of(policy).uses_explored
+        self.uses_explored = policy_info(policy).uses_explored
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         choice: Choice = self.policy.choose(t, posterior, rng)
@@ -104,7 +104,7 @@ class Plain:
 
 def play_plain(monkeypatch: pytest.MonkeyPatch, policy: Any, *given: Any, **more: Any) -> Run:
     """A run in Python with the draws that the policy has in the compiled loop."""
-    policy = settled(policy, 1 / given[1])
+    policy = resolve_defaults(policy, 1 / given[1])
     name = stream_name(policy)
     with monkeypatch.context() as patch:
         patch.setattr(simulator, "stream_name", lambda _: name)

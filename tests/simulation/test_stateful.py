@@ -36,7 +36,7 @@ from infex import (
 )
 from infex.core.choosing import smallest_eigenvalue
 from infex.environments import LinearInstance, gaussian
-from infex.policies.base import traits_of
+from infex.policies.base import policy_info
 from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.simulation import compiled, play
 from infex.testing import odd_boards
@@ -214,7 +214,7 @@ def test_a_softened_base_is_no_shortcut_in_a_bandit() -> None:
     form = compiled_spec(policy)
     assert isinstance(form, CompiledSpec)
     assert not form.is_plain
-    assert traits_of(policy).gate is None
+    assert policy_info(policy).controlled_schedule is None
 
 
 @given(dim=st.integers(1, 12), rank=st.integers(0, 12), seed=st.integers(0, 10**6))
