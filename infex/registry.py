@@ -87,7 +87,7 @@ def _without_code(settings: Settings) -> Settings | None:
     """The settings of a feature map; None if a user's code encodes its contexts."""
     if settings["context"] is None:
         return {name: value for name, value in settings.items() if name != "context"}
-    return settings if isinstance(settings["context"], features.ContextTable | features.Shortened) else None
+    return settings if isinstance(settings["context"], features.ContextTable | features.ClipNorm) else None
 
 
 def _disjoint(disjoint: features.Disjoint) -> Settings | None:
@@ -139,7 +139,7 @@ MAPS = (
     Entry("interactions", features.Interactions, features.interactions, _interactions),
     Entry("hybrid", features.Hybrid, features.hybrid, _hybrid),
     Entry("table", features.ContextTable, features.table, settings_by_name),
-    Entry("shortened", features.Shortened, features.shortened, settings_by_name),
+    Entry("clip_norm", features.ClipNorm, features.clip_norm, settings_by_name),
 )
 NATURE = (
     Entry("late", environments.Late, environments.late, settings_by_name),
