@@ -17,7 +17,7 @@ from infex.policies import Infex, Policy
 from infex.policies.base import checked, policy_info, resolve_defaults
 from infex.registry import label_of, stream_name
 from infex.schedules.base import has
-from infex.simulation.simulator import own_copies
+from infex.simulation.copies import own_copies
 
 Delta = float | Literal["1/T"]
 

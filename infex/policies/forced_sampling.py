@@ -8,7 +8,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real, whole
-from infex.core.forced import fading_strength, least_estimate
+from infex.core.models import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import FixedProblem, Problem
@@ -131,7 +131,7 @@ class OLSBandit(Forced):
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
 
     def compiled(self) -> ForcedSpec:
-        """Forced sampling, in a loop of its own."""
+        """Forced sampling, by least squares."""
         return ForcedSpec(True, self.keep)
 
     def scale_for(self, dim: int) -> float:
@@ -181,7 +181,7 @@ class LassoBandit(Forced):
             object.__setattr__(self, name, real(name, value, least=0))
 
     def compiled(self) -> ForcedSpec:
-        """Forced sampling by LASSO, in a loop of its own."""
+        """Forced sampling, by LASSO."""
         return ForcedSpec(True, self.keep, self.first, self.later)
 
     def is_forced(self, t: int, dim: int) -> bool:
@@ -218,7 +218,7 @@ class AgnosticLassoBandit:
         one_of("ties", self.ties, TIES)
 
     def compiled(self) -> ForcedSpec:
-        """LASSO in every round, in a loop of its own."""
+        """LASSO in every round."""
         return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
