@@ -1301,7 +1301,8 @@ class Bandit:
     ) -> None:
         """Applies a round of which nothing but its counts is left: no reward will be told.
 
-        All arguments are those of the `DecisionRecord` there was.
+        `t`, `explored`, `schedule_status`, `loss`, `different` and `policy_state` are those of the
+        `DecisionRecord` there was.
         """
         with self._lock:
             if t != self.t + 1:
