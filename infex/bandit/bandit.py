@@ -98,8 +98,7 @@ from infex.policies.base import (
 from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
 from infex.policies.infex import base_propensities
 from infex.policies.ucb import DEFAULT, without_parameters
-from infex.records.catalog import shown as shown_thing
-from infex.records.description import describe, describe_map
+from infex.registry import describe, label_of
 from infex.schedules.base import a_round
 from infex.streams import Rounds
 
@@ -1025,7 +1024,7 @@ class Bandit:
     def __repr__(self) -> str:
         ignored = "" if self.narrows else " ignored"
         counts = f"t={self.t}, explored={self.explored}, pending={len(self._pending)}{ignored}"
-        return f"Bandit({self._arms} of {self._arms.dim} features, {shown_thing(self.policy)}, {counts})"
+        return f"Bandit({self._arms} of {self._arms.dim} features, {label_of(self.policy)}, {counts})"
 
     # Arms and features that come and go
 
@@ -1196,7 +1195,7 @@ class Bandit:
         layout, model = self._arms.layout, self._agent.model
         return shape_of(layout, model) | {
             "estimator": describe(self._estimator) if model.searches else None,
-            "features": None if self.features is None else describe_map(self.features),
+            "features": describe(self.features),
             "labels": None if self.labels is None else list(self.labels),
             "rows": [] if isinstance(layout, PerArm) else self.arms.tolist(),
             "rewards": None if self.rewards is None else list(self.rewards),
@@ -1302,7 +1301,8 @@ class Bandit:
     ) -> None:
         """Applies a round of which nothing but its counts is left: no reward will be told.
 
-        All arguments are those of the `DecisionRecord` there was.
+        `t`, `explored`, `schedule_status`, `loss`, `different` and `policy_state` are those of the
+        `DecisionRecord` there was.
         """
         with self._lock:
             if t != self.t + 1:

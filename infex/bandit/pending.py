@@ -15,7 +15,7 @@ from infex.models.base import Arrays
 from infex.models.layout import GONE, NO_PLACE, ArmRow, DesignRow, DesignRows, Layout, PerArm
 from infex.models.pending import PendingBatch
 from infex.policies.choice import MOST_LIKELY
-from infex.records.notes import reason_of
+from infex.registry import reason_of
 
 MOST_ARMS = 2**53
 WHOLES = ("t", "arm", "greedy")

@@ -38,7 +38,7 @@ from infex.policies.compiled import (
     ForcedSpec,
     compiled_spec,
 )
-from infex.records import to_record
+from infex.registry import to_record
 from infex.schedules import Every, Schedule
 from infex.schedules.periodic import named_rounds
 from infex.simulation.run import Run, RunTerms, finished_run, log_spaced

@@ -24,7 +24,7 @@ from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import Policy, checked, for_problem, hook, policy_info, resolve_defaults
 from infex.policies.ucb import warn_of_large
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation.compiled import Plan, plan_of, play_compiled
 from infex.simulation.copies import own_copies
 from infex.simulation.python_loop import play_in_python
