@@ -263,16 +263,8 @@ class FitBank(Model):
     """
 
     __slots__ = (
-        "_bank",
-        "_given_penalty",
-        "_late",
-        "_stale",
-        "_summed",
-        "columns",
-        "estimator",
-        "layout",
-        "parts",
-    )
+        "_bank", "_given_penalty", "_late", "_stale", "_summed", "columns", "estimator", "layout", "parts",
+    )  # fmt: skip
 
     def __init__(self, layout: PerArm, penalty: float, estimator: Estimator) -> None:
         self.layout: PerArm = layout
@@ -282,12 +274,9 @@ class FitBank(Model):
         one = np.empty((layout.dim, 0))
         self.parts: list[Model] = [estimator.new_model(one, penalty) for _ in range(layout.arms)]
         self._bank = RidgeBank(layout.arms, layout.dim, self.penalty)
-        self._summed: list[int | None] = [
-            None
-        ] * layout.arms  # rewards in the sums of each; None if it has none
-        self._stale = set(
-            range(layout.arms)
-        )  # arms whose numbers in the bank are of before their last reward
+        # of each arm: how many rewards are in its sums, None if it keeps none
+        self._summed: list[int | None] = [None] * layout.arms
+        self._stale = set(range(layout.arms))  # arms whose solution in the bank is out of date
         self._late = set(range(layout.arms))  # arms that have learnt since a decision was taken
 
     @property
