@@ -95,7 +95,7 @@ cdef class SharedModel(Model):
     @property
     def log_det_ratio(self):
         """log(det V/det V_0)."""
-        return log_det_ratio(self.state)
+        return 0.0 if self.ridge is None else log_det_ratio(self.state)
 
     cdef void offer(self, const double *offered) noexcept nogil:
         self.state.columns = self.own_columns if offered is NULL else offered
@@ -137,7 +137,8 @@ cdef class RegressionModel(SharedModel):
     def __cinit__(self, Ridge ridge not None, *, bint changing=False, Fit fit=None, weights=None, bint logistic=False):
         cdef State *s = &ridge.state
         self._begin(ridge, changing)
-        self.fit, self.logistic, self.fresh = fit, logistic, READS_NOTHING if changing else READS_WIDTHS
+        self.fit, self.logistic, self.warm_start = fit, logistic, np.zeros(0)
+        self.fresh = READS_NOTHING if changing else READS_WIDTHS
         if fit is None:
             return
         if fit.dim != s.d:
@@ -146,8 +147,9 @@ cdef class RegressionModel(SharedModel):
         if self.weights.shape[0] != s.K:
             raise ValueError(f"there must be {s.K} weights, got {len(weights)}")
         self._fit(s.x, 0.0, 0.0)
-        self.warm_start = np.zeros(s.d if fit.search_start >= 0 else 0)
-        self.set_warm_start()
+        if fit.search_start >= 0:
+            self.warm_start = np.zeros(s.d)
+            self.set_warm_start()
 
     cdef bint is_apart_from(self, Model other) except -1:
         return SharedModel.is_apart_from(self, other) and (
