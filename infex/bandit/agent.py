@@ -86,7 +86,7 @@ class Agent:
         info = policy_info(policy)
         if info.uses_explored and self._memory.explored is None:
             raise NotKept(f"{safe_repr(policy)} needs exploring rounds kept apart, which was not done")
-        self.account.look_back(info.span)  # the last that may raise
+        self.account.look_back(info.lookback)  # the last that may raise
         self.account.scheduled |= info.controlled_schedule is not None
         self._policy, self.info, self.policy_state = policy, info, None
         self.account.hear()
@@ -110,8 +110,8 @@ class Agent:
         info = self.info
         seen = posterior if info.controlled_schedules else posterior.narrowed
         if not seen.shows_all:
-            refuse_offer(self._policy, info)
-        choice = choose_allowed(self._policy, info, t, seen, rng)
+            refuse_offer(info)
+        choice = choose_allowed(info, t, seen, rng)
         if not seen.may_explore:
             choice = without_exploring(choice, seen)
         if info.built_in:
@@ -166,7 +166,7 @@ class Agent:
         states = (
             ()
             if controlled_schedule is None
-            else controlled_schedule.begin()
+            else controlled_schedule.initial_states()
             if self.policy_state is None
             else self.policy_state.states
         )

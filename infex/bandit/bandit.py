@@ -469,10 +469,10 @@ class Bandit:
         return self._checked_policy_state(record.policy_state, decision.t), loss
 
     def _checked_policy_state(self, policy_state: Any, t: int) -> Any:
-        policy_state = restore_state(self.policy, policy_state)
-        if not _accepts(self.policy, policy_state, self._arms.dim):
+        restored = restore_state(self.policy, policy_state, self._arms.dim)
+        if restored is None and policy_state is not None:
             raise InvalidChoice(f"the policy state of round {t} is not one of {type(self.policy).__name__}'s")
-        return policy_state
+        return restored
 
     def _checked_on(self, on: DesignRow, arm: int) -> DesignRow:
         """What the reward of an arm is learnt on, if there is such an arm, or so many features."""
@@ -1125,7 +1125,7 @@ class Bandit:
             memory.restore(widening.arrays(kept))
             memory.pulls = before.pulls
             policy_state = added.policy_state(agent.policy_state)
-            if not _accepts(self.policy, policy_state, arms.dim):
+            if policy_state is not None and restore_state(self.policy, policy_state, arms.dim) is None:
                 raise NotKept(f"{safe_repr(self.policy)} remembers what cannot be brought to more features")
             self._replication = self._replication.restart(before, memory)
             agent.memory, agent.policy_state, self._arms, self._prior = memory, policy_state, arms, prior
@@ -1497,8 +1497,9 @@ class Bandit:
         agent.policy = own_policy  # whose windows may look back at what was explored
         t = agent.account.t
         if same_policy:
-            agent.policy_state = restore_state(own_policy, policy_state_from_record(header["policy_state"]))
-            if not _accepts(own_policy, agent.policy_state, source.dim):
+            kept = policy_state_from_record(header["policy_state"])
+            agent.policy_state = restore_state(own_policy, kept, source.dim)
+            if agent.policy_state is None and kept is not None:
                 raise DamagedFile("the policy's state in it is not one of this policy's")
         pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
         remembered = header["remembered"]
@@ -1627,12 +1628,6 @@ def _has_status(info: PolicyInfo, has: bool) -> bool:
     if info.controlled_schedule is not None:
         return has
     return not (has and info.built_in and not info.controlled_schedules)
-
-
-def _accepts(policy: Policy, policy_state: Any, dim: int) -> bool:
-    """Can the policy read a policy state? One that says nothing of its states reads any."""
-    accepts_state = policy_info(policy).accepts_state
-    return policy_state is None or accepts_state is None or accepts_state(policy_state, dim)
 
 
 def _no_pulls(arms: Arms) -> Integers | None:

@@ -16,11 +16,11 @@ from infex.models.posterior import Posterior
 from infex.policies.base import (
     ChangingProblem,
     Policy,
-    PolicyInfo,
     Problem,
     checked,
     for_problem,
     policy_info,
+    restore_state,
 )
 from infex.policies.choice import Choice, best, checked_arm, first_best
 from infex.policies.ucb import LinUCB
@@ -53,10 +53,9 @@ class ContextReduction:
     content: str = field(init=False, repr=False, default="")
     actions: Any = field(init=False, repr=False, compare=False, default=None)
     towards: Any = field(init=False, repr=False, compare=False, default=None)
-    _traits: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_traits", _checked_base(self.base))
+        _check_base(self.base)
         object.__setattr__(self, "directions", _checked_directions(self.directions))
         object.__setattr__(self, "seed", whole("seed", self.seed))
         if self.samples is not None:
@@ -83,9 +82,9 @@ class ContextReduction:
         sets = [columns.T for _, block in instance.blocks(self.seed + 2**40, LOGGED) for columns in block]
         return replace(self, base=base, samples=np.array(sets))
 
-    def accepts_state(self, policy_state: object, dim: int) -> bool:
-        """What the base accepts."""
-        return self._traits.accepts_state is None or bool(self._traits.accepts_state(policy_state, dim))
+    def restore_state(self, state: Any, dim: int) -> Any:
+        """That of the base."""
+        return restore_state(self.base, state, dim)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm towards which the base's action points; the reward is learnt on the action."""
@@ -105,7 +104,7 @@ class ContextReduction:
         )
 
 
-def _checked_base(base: Policy) -> PolicyInfo:
+def _check_base(base: Policy) -> None:
     info = policy_info(checked("base", base))
     if info.uses_explored:
         raise InvalidSetting(f"the base must not keep exploring rounds apart: {safe_repr(base)}")
@@ -114,7 +113,6 @@ def _checked_base(base: Policy) -> PolicyInfo:
             f"the base must not say itself when it explores: {safe_repr(base)}; put ContextReduction inside, "
             "as in Infex(ContextReduction(LinUCB()), every(20))"
         )
-    return info
 
 
 def _checked_directions(directions: object) -> int:

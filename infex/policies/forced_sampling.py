@@ -12,7 +12,7 @@ from infex.core.forced import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import FixedProblem, Problem
-from infex.policies.choice import TIES, Choice, Reason, Ties, best, explored, pick, share
+from infex.policies.choice import TIES, Choice, Reason, Ties, best, exploring_choice, pick, pick_propensity
 from infex.policies.compiled import ForcedSpec
 
 Rule = Literal["log", "blocks"]
@@ -66,7 +66,7 @@ class Forced:
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
         if self.is_forced(t, posterior.dim):
-            return explored(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+            return exploring_choice(int(rng.integers(len(posterior))), 1.0 / len(posterior))
         return Choice(self._best(posterior), False, None, self.reason, None, 1.0, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
@@ -223,12 +223,12 @@ class AgnosticLassoBandit:
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
-        arm, share = pick(self._scores(posterior), self.ties, rng)
-        return Choice(arm, False, None, Reason.LASSO, None, share, 0.0)
+        arm, propensity = pick(self._scores(posterior), self.ties, rng)
+        return Choice(arm, False, None, Reason.LASSO, None, propensity, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the best arm; shared among ties that are broken at random."""
-        return share(self._scores(posterior), self.ties, arm)
+        return pick_propensity(self._scores(posterior), self.ties, arm)
 
     def _scores(self, posterior: Posterior) -> Floats:
         moments = posterior.moments

@@ -10,7 +10,7 @@ from infex.checks import one_of, real, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.posterior import SAMPLINGS, Posterior
-from infex.policies.choice import TIES, Choice, Ties, best_arms, explored, first_best, pick
+from infex.policies.choice import TIES, Choice, Ties, best_arms, draw, exploring_choice, first_best, pick
 from infex.policies.compiled import BaseSpec, CompiledSpec
 from infex.policies.greedy import GREEDIES
 from infex.policies.ucb import Confidence
@@ -106,9 +106,7 @@ class LinTS(Confidence):
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
         if self.law is not None:
-            laws = self.laws(t, posterior)
-            arm = int(rng.choice(laws.size, p=laws))
-            return explored(arm, float(laws[arm]))
+            return draw(self.laws(t, posterior), rng)
         scores = posterior.perturbed(self.choosing_radius(posterior), rng, self.sampling)
         return Choice(pick(scores, self.ties, rng)[0], explore_probability=1.0)
 
@@ -116,8 +114,8 @@ class LinTS(Confidence):
         """The share of draws for which `arm` is the best, if the law is asked for."""
         return None if self.law is None else float(self.laws(t, posterior)[arm])
 
-    def with_propensity(self, draws: int) -> "LinTS":
-        """The same with a law that is known, by so many draws."""
+    def with_draws(self, draws: int) -> "LinTS":
+        """The same with propensities that are known, by so many draws."""
         return self if self.law is not None else replace(self, law=draws)
 
     def laws(self, t: int, posterior: Posterior) -> Floats:
@@ -173,7 +171,7 @@ class HybridTS(Confidence):
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample with probability p, else the greedy one."""
         if self.form == "plain" and not posterior.pulls.all():
-            return explored(int(np.argmin(posterior.pulls > 0)), 1.0)
+            return exploring_choice(int(np.argmin(posterior.pulls > 0)), 1.0)
         if rng.random() < self.p:
             return Choice(pick(self._sampled(posterior, rng), self.ties, rng)[0], explore_probability=self.p)
         if self.form == "linear":

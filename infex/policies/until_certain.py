@@ -43,7 +43,7 @@ class UntilCertain(Control):
         Control.__post_init__(self)
         self._confidence()  # which refuses bad settings
 
-    def begin(self) -> State:
+    def initial_state(self) -> State:
         return CertainState()
 
     def ends(self, posterior: Posterior, state: State) -> bool:
@@ -52,7 +52,7 @@ class UntilCertain(Control):
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return Reason.CERTAIN if self.ends(posterior, state) or self._is_certain(posterior) else None
 
-    def skipped(self, posterior: Posterior, state: State) -> State:
+    def after_skip(self, posterior: Posterior, state: State) -> State:
         return CertainState(_checksum(posterior.arms)) if posterior.lasting else state
 
     def _is_certain(self, posterior: Posterior) -> bool:

@@ -29,7 +29,7 @@ from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import Policy, checked, for_problem, hook, policy_info, resolve_defaults
+from infex.policies.base import Policy, checked, for_problem, policy_info, resolve_defaults
 from infex.policies.compiled import ForcedSpec, compiled_spec
 from infex.policies.ucb import warn_of_large
 from infex.records.stream_names import stream_name
@@ -252,8 +252,7 @@ def play_copies(
     A policy that asks for the problem it plays is told. The run names what was given.
     """
     policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
-    if asks_for_problem(policy):
-        policy = for_problem(policy, problem, terms.horizon)
+    policy = for_problem(policy, problem, terms.horizon)
     run = _play(problem, seed, terms._replace(policy=policy), own, narrowing, learnt)
     if run.policy is terms.policy and run.instance is instance:
         return run
@@ -285,11 +284,6 @@ def _play(
     if plan is not None and plan.can_play(instance):
         return play_compiled(instance, seed, terms, plan, narrowing, learnt)
     return play_in_python(instance, seed, terms, estimator, narrowing, learnt)
-
-
-def asks_for_problem(policy: Policy) -> bool:
-    """Does it, or a policy in it, ask for the problem that it plays?"""
-    return any(hook(link, "for_problem") is not None for link in policy_info(policy).chain)
 
 
 def warn_of_means(instance: Instance, policy: Policy) -> None:

@@ -36,8 +36,8 @@ from infex import (
     until_certain,
 )
 from infex.errors import InvalidSetting
-from infex.policies.choice import mixture
 from infex.policies.controls import State
+from infex.policies.infex import mixture
 from infex.testing import PolicyContract, problem
 from tests.alike import probability
 

@@ -142,7 +142,7 @@ def test_ucb1_is_that_of_the_textbook() -> None:
             bandit._agent.memory.learn(arm, reward, explored=True)
     n = 6
     by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
-    np.testing.assert_allclose(UCB1(noise=0.5).indices(bandit.posterior()), by_hand)
+    np.testing.assert_allclose(UCB1(noise=0.5).index(bandit.posterior()), by_hand)
 
 
 def test_rarely_switching_changes_its_arm_rarely() -> None:

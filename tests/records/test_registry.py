@@ -124,7 +124,7 @@ def test_every_note_of_infexs_own_can_be_kept() -> None:
         fast = choices_of(make(), given.arms, given.reward, Rounds(1, "test").at, 12)
         found |= {kind for choice in fast for kind in notes_in(choice.policy_state)}
     for make_control in CONTROLS_UNDER_CONTRACT.values():
-        found |= notes_in(make_control(infex.every(3)).begin())
+        found |= notes_in(make_control(infex.every(3)).initial_state())
     own = {kind for kind in found if kind.__module__.startswith("infex.")}
     assert own <= set(POLICY_STATES.values())
     assert {"GuardedState", "CertainState", "SwitchingState"} <= {kind.__name__ for kind in own}
