@@ -130,10 +130,6 @@ class OLSBandit(Forced):
         scale = 8.0 * instance.theta.size**2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
 
-    def compiled(self) -> ForcedSpec:
-        """Forced sampling, in a loop of its own."""
-        return ForcedSpec(True, self.keep)
-
     def scale_for(self, dim: int) -> float:
         """The scale, if none is named by the dimension."""
         return float(dim * dim) if self.scale is None else self.scale
@@ -150,6 +146,10 @@ class OLSBandit(Forced):
         """Every arm's estimate from forced rounds, and from all."""
         forced, both = posterior.explored.moments.least_squares(), posterior.moments.least_squares()
         return posterior.scores(forced), posterior.scores(both)
+
+    def compiled(self) -> ForcedSpec:
+        """Forced sampling, in a loop of its own."""
+        return ForcedSpec(True, self.keep)
 
 
 @final
@@ -180,10 +180,6 @@ class LassoBandit(Forced):
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
             object.__setattr__(self, name, real(name, value, least=0))
 
-    def compiled(self) -> ForcedSpec:
-        """Forced sampling by LASSO, in a loop of its own."""
-        return ForcedSpec(True, self.keep, self.first, self.later)
-
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""
         return is_forced("blocks", 2 * dim if self.q is None else self.q, t)
@@ -193,6 +189,10 @@ class LassoBandit(Forced):
         moments, forced = posterior.moments, posterior.explored.moments.lasso(self.first)
         strength = fading_strength(self.later, 1.0, 1.0, moments.told, moments.moment.size)
         return posterior.scores(forced), posterior.scores(moments.lasso(strength))
+
+    def compiled(self) -> ForcedSpec:
+        """Forced sampling by LASSO, in a loop of its own."""
+        return ForcedSpec(True, self.keep, self.first, self.later)
 
 
 @final
@@ -217,10 +217,6 @@ class AgnosticLassoBandit:
         object.__setattr__(self, "strength", real("strength", self.strength, least=0))
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> ForcedSpec:
-        """LASSO in every round, in a loop of its own."""
-        return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
         arm, propensity = pick(self._scores(posterior), self.ties, rng)
@@ -234,3 +230,7 @@ class AgnosticLassoBandit:
         moments = posterior.moments
         strength = fading_strength(self.strength, 4.0, 2.0, moments.told, moments.moment.size)
         return posterior.scores(moments.lasso(strength))
+
+    def compiled(self) -> ForcedSpec:
+        """LASSO in every round, in a loop of its own."""
+        return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")

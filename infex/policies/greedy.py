@@ -44,12 +44,6 @@ class Greedy:
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> CompiledSpec:
-        """Greedy in every round."""
-        best_arms = self.ties == "random"
-        base = BaseSpec(Kind.GREEDY, Reads.READS_SCORES, random_ties=best_arms)
-        return CompiledSpec(base, schedule=never(), random_ties=best_arms)
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm."""
         arm, propensity = self.pick(posterior, rng)
@@ -67,6 +61,12 @@ class Greedy:
             return float(arm == posterior.greedy)
         return pick_propensity(posterior.estimates, self.ties, arm)
 
+    def compiled(self) -> CompiledSpec:
+        """Greedy in every round."""
+        random_ties = self.ties == "random"
+        base = BaseSpec(Kind.GREEDY, Reads.READS_SCORES, random_ties=random_ties)
+        return CompiledSpec(base, schedule=never(), random_ties=random_ties)
+
 
 GREEDIES: dict[Ties, Greedy] = {"lowest": Greedy(), "random": Greedy(ties="random")}
 
@@ -81,10 +81,6 @@ class Uniform:
     0.5
     """
 
-    def compiled(self) -> CompiledSpec:
-        """Uniform in every round."""
-        return CompiledSpec(BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING))
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """Any arm."""
         return exploring_choice(int(rng.integers(len(posterior))), 1.0 / len(posterior))
@@ -92,6 +88,10 @@ class Uniform:
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K for every arm."""
         return 1.0 / len(posterior)
+
+    def compiled(self) -> CompiledSpec:
+        """Uniform in every round."""
+        return CompiledSpec(BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING))
 
 
 @final
@@ -130,16 +130,6 @@ class EpsilonGreedy:
         except InvalidSetting as error:
             raise InvalidSetting(f"in round {t}: {error}") from None
 
-    def compiled(self) -> CompiledSpec | None:
-        """With a rate that needs no Python."""
-        if callable(self.rate):
-            return None
-        rate = -1.0 if self.rate is None else self.rate
-        best_arms = self.ties == "random"
-        return CompiledSpec(
-            BaseSpec(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=best_arms)
-        )
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability eps, else the greedy one."""
         eps = self.eps(t)
@@ -153,6 +143,16 @@ class EpsilonGreedy:
         eps = self.eps(t)
         greedy = GREEDIES[self.ties].propensity(t, posterior, arm)
         return eps / len(posterior) + (1.0 - eps) * greedy
+
+    def compiled(self) -> CompiledSpec | None:
+        """With a rate that needs no Python."""
+        if callable(self.rate):
+            return None
+        rate = -1.0 if self.rate is None else self.rate
+        random_ties = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=random_ties)
+        )
 
 
 @final
@@ -210,17 +210,6 @@ class ExploreThenCommit:
         balanced = float((self.horizon / 2.0) ** (2.0 / 3.0) * dim ** (1.0 / 3.0))
         return min(self.horizon, math.ceil(balanced))
 
-    def compiled(self) -> CompiledSpec | None:
-        """Exploring at first and greedy for good, if the length is known."""
-        if self.rounds is None:
-            return None
-        base = BaseSpec(Kind.UNIFORM if self.order == "uniform" else Kind.ROUND_ROBIN, Reads.READS_NOTHING)
-        if self.then == "commit":
-            wrap = WrapperSpec(Wrap.COMMITS, second=self.rounds, random_ties=self.ties == "random")
-            return CompiledSpec(base, is_base=False, wrap=wrap, apart=True)
-        first = Budget(always(), self.rounds)
-        return CompiledSpec(base, schedule=first, random_ties=self.ties == "random", is_base=False)
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """An arm of the first phase, or the greedy one."""
         if t > self.length(posterior.dim):
@@ -238,6 +227,17 @@ class ExploreThenCommit:
         if self.order == "uniform":
             return 1.0 / len(posterior)
         return float(arm == (t - 1) % len(posterior))
+
+    def compiled(self) -> CompiledSpec | None:
+        """Exploring at first and greedy for good, if the length is known."""
+        if self.rounds is None:
+            return None
+        base = BaseSpec(Kind.UNIFORM if self.order == "uniform" else Kind.ROUND_ROBIN, Reads.READS_NOTHING)
+        if self.then == "commit":
+            wrap = WrapperSpec(Wrap.COMMITS, second=self.rounds, random_ties=self.ties == "random")
+            return CompiledSpec(base, is_base=False, wrap=wrap, apart=True)
+        first = Budget(always(), self.rounds)
+        return CompiledSpec(base, schedule=first, random_ties=self.ties == "random", is_base=False)
 
 
 SECOND_BASE = LinUCB()

@@ -50,28 +50,28 @@ class Confidence:
             object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
 
+    def radius(self, posterior: Posterior) -> Radius:
+        """beta, of intervals: one, or one for each arm where each has a regression of its own."""
+        return posterior.radii(self.noise, self.bound, self.resolved_delta)
+
+    def choosing_radius(self, posterior: Posterior) -> Radius:
+        """scale beta, by which the base chooses."""
+        return self.scale * self.radius(posterior)
+
+    @property
+    def resolved_delta(self) -> float:
+        """`delta`, or 0.01 where it is None and no horizon is known."""
+        return DEFAULT_DELTA if self.delta is None else self.delta
+
     @property
     def reward_bound(self) -> float:
         """A reward larger than this is far beyond beta, which is no less than `bound` without any noise."""
         return self.bound + 8.0 * max(self.noise, self.bound)
 
-    @property
-    def failure(self) -> float:
-        """The chance of failure that is played: `delta`, or 0.01 where none is said and no horizon known."""
-        return DEFAULT_DELTA if self.delta is None else self.delta
-
-    def base_of(self, kind: Kind, reads: Reads) -> BaseSpec:
+    def compiled_base(self, kind: Kind, reads: Reads, rate: float = 0.0) -> BaseSpec:
         """The same settings in a compiled loop."""
-        numbers = self.noise, self.bound, self.failure, self.scale
-        return BaseSpec(kind, reads, *numbers, random_ties=self.ties == "random")
-
-    def radius(self, posterior: Posterior) -> Radius:
-        """beta, of intervals: one, or one for each arm where each has a regression of its own."""
-        return posterior.radii(self.noise, self.bound, self.failure)
-
-    def choosing_radius(self, posterior: Posterior) -> Radius:
-        """scale beta, by which the base chooses."""
-        return self.scale * self.radius(posterior)
+        numbers = self.noise, self.bound, self.resolved_delta, self.scale
+        return BaseSpec(kind, reads, *numbers, rate=rate, random_ties=self.ties == "random")
 
 
 DEFAULT = Confidence()
@@ -104,13 +104,13 @@ class LinUCB(IndexPolicy, Confidence):
     True
     """
 
-    def compiled(self) -> CompiledSpec:
-        """Optimistic in every round."""
-        return CompiledSpec(self.base_of(Kind.LINUCB, Reads.READS_WIDTHS))
-
     def index(self, posterior: Posterior) -> Floats:
         """x'theta + scale beta |x| of every arm."""
         return posterior.upper(self.choosing_radius(posterior))
+
+    def compiled(self) -> CompiledSpec:
+        """Optimistic in every round."""
+        return CompiledSpec(self.compiled_base(Kind.LINUCB, Reads.READS_WIDTHS))
 
 
 @final
@@ -141,16 +141,16 @@ class FixedBonusUCB(IndexPolicy):
         """The bonus."""
         return self.bonus
 
-    def compiled(self) -> CompiledSpec:
-        """LinUCB with a constant radius."""
-        best_arms = self.ties == "random"
-        return CompiledSpec(
-            BaseSpec(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=best_arms)
-        )
-
     def index(self, posterior: Posterior) -> Floats:
         """x'theta + bonus |x| of every arm."""
         return posterior.upper(self.bonus)
+
+    def compiled(self) -> CompiledSpec:
+        """LinUCB with a constant radius."""
+        random_ties = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=random_ties)
+        )
 
 
 ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first
@@ -198,12 +198,6 @@ class RarelySwitchingUCB(Confidence):
         Confidence.__post_init__(self)
         object.__setattr__(self, "growth", real("growth", self.growth, above=0))
 
-    def compiled(self) -> CompiledSpec:
-        """Optimistic at every switch, and the best arm of that in between."""
-        return CompiledSpec(
-            self.base_of(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS)._replace(rate=self.growth)
-        )
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the optimistic parameter, which it remembers until the next switch."""
         if not self._switches(posterior):
@@ -235,6 +229,10 @@ class RarelySwitchingUCB(Confidence):
         numbers = all(isinstance(number, int | float) for number in (state.log_det_ratio, *state.theta))
         return state if numbers and len(state.theta) == dim else None
 
+    def compiled(self) -> CompiledSpec:
+        """Optimistic at every switch, and the best arm of that in between."""
+        return CompiledSpec(self.compiled_base(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS, rate=self.growth))
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,11 +260,6 @@ class UCB1(IndexPolicy):
         object.__setattr__(self, "noise", real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> CompiledSpec:
-        """The largest index in every round."""
-        best_arms = self.ties == "random"
-        return CompiledSpec(BaseSpec(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=best_arms))
-
     def index(self, posterior: Posterior) -> Floats:
         """mean + noise sqrt(8 log n / n_k) of every arm; infinite for one that was never told a reward."""
         pulls = np.maximum(posterior.pulls, 1)
@@ -274,3 +267,10 @@ class UCB1(IndexPolicy):
         found: Floats = posterior.sums / pulls + self.noise * np.sqrt(bonus / pulls)
         found[posterior.pulls == 0] = np.inf
         return found
+
+    def compiled(self) -> CompiledSpec:
+        """The largest index in every round."""
+        random_ties = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=random_ties)
+        )

@@ -66,7 +66,7 @@ class UntilCertain(Control):
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
 
     def compiled(self) -> ControlSpec:
-        radius = self.noise, self.bound, self._confidence().failure, self.scale
+        radius = self.noise, self.bound, self._confidence().resolved_delta, self.scale
         return ControlSpec(ControlKind.CERTAINTY, False, 0.0, 0, *radius)
 
     def __repr__(self) -> str:
