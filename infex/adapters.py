@@ -200,7 +200,7 @@ class MabPolicy:
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The MAB's arm; one that `rng` draws before the first reward, as it cannot predict until then."""
-        if not posterior.lasting:
+        if not posterior.fixed:
             raise NotKept("a MAB knows fixed arms alone, and these change")
         if self._mab is None:
             self._mab = self._make(list(range(len(posterior))))

@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Bools
 from infex.bandit.exploration import Account, Exploration
 from infex.checks import safe_repr
-from infex.errors import NotKept
+from infex.errors import NotKept, OutOfReach
 from infex.models.layout import DesignRow, Offer
 from infex.models.model import ModelState
 from infex.models.posterior import Posterior
@@ -27,52 +27,45 @@ from infex.policies.base import (
     without_exploring,
 )
 from infex.policies.choice import Choice, ScheduleStatus, checked_arm, checked_choice
-from infex.policies.infex import loss_of
-
-Effects = tuple[int, bool, ScheduleStatus | None, float, bool, Any]
-"""What applying a decision changes: its round; did it explore, what became of the exploration, what it is
-estimated to cost, was it another arm than the greedy one; and the policy's policy state."""
+from infex.policies.infex import Infex, loss_of
+from infex.schedules.base import Family
 
 
 class Step(NamedTuple):
-    """What a policy does in round t: its choice, with the arm's index among all.
+    """What a policy does in round t: its `choice`, in which the arm's index is among all arms of the round.
 
-    `on` is what the reward is learnt on; `loss` the estimated loss of exploring, and `different` whether it
-    plays another arm than the greedy one.
+    `arm` is its index among the arms that the policy was shown, `on` what the reward is learnt on, `loss` the
+    estimated loss of exploring, and `different` whether it plays another arm than the greedy one.
     """
 
     t: int
     choice: Choice
+    arm: int
     on: DesignRow
     loss: float
     different: bool
 
     @property
-    def effects(self) -> Effects:
-        """What applying it changes."""
+    def effects(self) -> tuple[int, bool, ScheduleStatus | None, float, bool, Any]:
+        """What applying it changes, as `Agent.apply` takes it."""
         choice = self.choice
         return self.t, choice.explored, choice.schedule_status, self.loss, self.different, choice.policy_state
 
 
 @final
 class Agent:
-    """A policy, what was learnt (`memory`), what rounds add up to (`account`), and the `policy_state`."""
+    """A policy, what was learnt (`model`), what rounds add up to (`account`), and the `policy_state`."""
 
-    __slots__ = ("_memory", "_policy", "account", "info", "policy_state")
+    __slots__ = ("_policy", "account", "info", "model", "policy_state")
 
-    def __init__(self, policy: Policy, memory: ModelState) -> None:
-        self.account, self._memory = Account(), memory
+    def __init__(self, policy: Policy, model: ModelState) -> None:
+        self.account, self.model = Account(), model
         self.policy_state: Any = None
         self.policy = policy
 
-    @property
-    def memory(self) -> ModelState:
-        """What was learnt."""
-        return self._memory
-
-    @memory.setter
-    def memory(self, memory: ModelState) -> None:
-        self._memory = memory
+    def replace_model(self, model: ModelState) -> None:
+        """Goes on with another model: what is known now is not what earlier decisions rested on."""
+        self.model = model
         self.account.hear()
 
     @property
@@ -84,7 +77,7 @@ class Agent:
     def policy(self, policy: Policy) -> None:
         policy = resolve_defaults(checked("policy", policy), DEFAULT_DELTA)
         info = policy_info(policy)
-        if info.uses_explored and self._memory.explored is None:
+        if info.uses_explored and self.model.explored is None:
             raise NotKept(f"{safe_repr(policy)} needs exploring rounds kept apart, which was not done")
         self.account.look_back(info.lookback)  # the last that may raise
         self.account.scheduled |= info.controlled_schedule is not None
@@ -99,8 +92,8 @@ class Agent:
             else copy.deepcopy(self.policy_state)
         )
         if offer is None:
-            return self._memory.posterior(policy_state, allowed, self.account.spent)
-        return self._memory.offer(offer, policy_state, allowed, self.account.spent)
+            return self.model.posterior(policy_state, allowed, self.account.spent)
+        return self.model.offer(offer, policy_state, allowed, self.account.spent)
 
     def decide(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
         """What the policy does in round t; changes nothing.
@@ -120,11 +113,12 @@ class Agent:
             choice = self._checked(choice, t, seen)
         arm = choice.arm
         on = posterior.design_row(arm, choice.features)
-        loss = loss_of(posterior, arm) if choice.explored else 0.0
-        different = choice.explored and arm != posterior.greedy
+        loss, different = 0.0, False
+        if choice.explored:
+            loss, different = loss_of(posterior, arm), arm != posterior.greedy
         if not posterior.shows_all:
             choice = choice._replace(arm=posterior.place(arm))
-        return Step(t, choice, on, loss, different)
+        return Step(t, choice, arm, on, loss, different)
 
     def _checked(self, choice: Choice, t: int, posterior: Posterior) -> Choice:
         """A choice of a user's policy, whole, with its propensity where the hook `propensity` tells it."""
@@ -142,23 +136,42 @@ class Agent:
         different: bool,
         policy_state: object,
     ) -> None:
-        """Changes what a decision changes: the account, the policy's policy state, where searches start."""
+        """Changes what a decision changes: the account, the policy state, where searches start."""
         self.account.apply(t, explored, schedule_status, loss, different)
         if policy_state is not None:
             self.policy_state = policy_state if self.info.built_in else copy.deepcopy(policy_state)
-        if self._memory.searches:
-            self._memory.entered(explored)
+        if self.model.searches:
+            self.model.set_warm_start(explored)
 
     def learn(self, arm: int, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> float:
         """Takes in the reward of a decision, or refuses it and changes nothing; the weight that it has."""
-        memory = self._memory
-        if memory.searches or weight != 1.0:
-            weight = memory.counted(on, reward, weight)
+        model = self.model
+        if model.searches or weight != 1.0:
+            weight = model.effective_weight(on, reward, weight)
         if self.info.learners:
-            self.info.update(arm, memory.row(on), reward, explored)
-        memory.take(on, reward, explored, weight)
+            self.info.update(arm, model.row(on), reward, explored)
+        model.update(on, reward, explored, weight)
         self.account.hear()
         return weight
+
+    def greedy_rounds_after(self, t: int) -> float:
+        """How many rounds after t play the greedy arm whatever they draw, as far as the schedule tells."""
+        policy, controlled_schedule = self._policy, self.info.controlled_schedule
+        if not (isinstance(policy, Infex) and controlled_schedule is not None and self.info.built_in):
+            return 0
+        if (
+            policy.greedy is not None
+            or policy.ties != "lowest"
+            or controlled_schedule.controls
+            or controlled_schedule.drawn
+        ):
+            return 0
+        if self.account.owed or not isinstance(controlled_schedule.plan, Family):
+            return 0
+        try:
+            return controlled_schedule.plan.when(controlled_schedule.plan.count(t) + 1) - t - 1
+        except OutOfReach:  # a union that is too dense to be counted
+            return 0
 
     def exploration(self, posterior: Posterior) -> Exploration:
         """How much was planned, done and skipped; the posterior is of the fixed arms, if there are any."""

@@ -327,7 +327,7 @@ class Mapped:
         if len(given) != places.size:
             raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
         if isinstance(features, Disjoint):
-            return Logged(places, DesignRows.in_blocks(places, _vectors(features, given)), noticed)
+            return Logged(places, DesignRows.on_arm_rows(places, _vectors(features, given)), noticed)
         if isinstance(features, Interactions):
             inside = _vectors(features, given)
             products = features.arms[places][:, :, None] * inside[:, None, :]
@@ -339,7 +339,7 @@ class Mapped:
             rows[n] = offer.row(place) if isinstance(offer, ContextOffer) else offer[:, place]
         apart = isinstance(self.layout, PerArm)
         return Logged(
-            places, DesignRows.in_blocks(places, rows) if apart else DesignRows.on_rows(rows), noticed
+            places, DesignRows.on_arm_rows(places, rows) if apart else DesignRows.on_rows(rows), noticed
         )
 
     def _read_all(self, contexts: object) -> tuple[Sequence[object], Counter[str]]:

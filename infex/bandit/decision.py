@@ -83,18 +83,6 @@ class DecisionRecord(NamedTuple):
         """Did it explore, and play another arm than the greedy one?"""
         return self.decision.explored and self.decision.arm != self.decision.greedy
 
-    @property
-    def effects(self) -> tuple[int, bool, ScheduleStatus | None, float, bool, Any]:
-        """What applying it changes in the policy's account and state, as `Agent.apply` takes it."""
-        return (
-            self.decision.t,
-            self.decision.explored,
-            self.schedule_status,
-            self.loss,
-            self.different,
-            self.policy_state,
-        )
-
 
 @final
 class Decisions(Sequence[Decision]):

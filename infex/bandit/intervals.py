@@ -26,17 +26,17 @@ Ends = tuple[Floats, Floats, Floats]
 class NoiseIntervals:
     """Intervals of a bandit's arms: for rewards between `ends`, and a theta as long as the policy allows."""
 
-    __slots__ = ("_bound", "_ends", "_estimator", "_memory", "_variance")
+    __slots__ = ("_bound", "_ends", "_estimator", "_model", "_variance")
 
     def __init__(
         self,
-        memory: ModelState,
+        model: ModelState,
         estimator: Estimator | None,
         policy: Policy,
         ends: tuple[float, float] | None,
         largest_variance: float,
     ) -> None:
-        self._memory, self._estimator, self._bound = memory, estimator, _bound(policy)
+        self._model, self._estimator, self._bound = model, estimator, _bound(policy)
         self._ends = (-np.inf, np.inf) if ends is None else ends
         self._variance = largest_variance
 
@@ -45,24 +45,24 @@ class NoiseIntervals:
         share = checked_level(level)
         if isinstance(self._estimator, Logistic):
             return self._clipped(*_by_odds(np.array(posterior.estimates), np.array(posterior.widths), share))
-        statistics = self._memory.all
+        statistics = self._model.all
         if not isinstance(statistics, Scattering):
             raise NotKept(f"{safe_repr(self._estimator)} tells nothing of the noise that was seen")
         return self._clipped(*_by_noise(statistics.noise_estimate(offer, self._variance), self._bound, share))
 
     def on(self, on: DesignRow, level: float) -> tuple[float, float]:
         """Of an arm by what its reward is learnt on."""
-        statistics = self._memory.all
+        statistics = self._model.all
         if not isinstance(on, ArmRow):
-            offer: Offer = np.ascontiguousarray(self._memory.row(on)[:, None])
-            _, low, high = self.over(offer, self._memory.offer(offer), level)
+            offer: Offer = np.ascontiguousarray(self._model.row(on)[:, None])
+            _, low, high = self.over(offer, self._model.offer(offer), level)
             return float(low[0]), float(high[0])
         if isinstance(statistics, ScatteringApart) and not isinstance(self._estimator, Logistic):
-            seen = statistics.scattered_in(np.array([on.arm]), on.context[None], self._variance)
+            seen = statistics.noise_estimate_of(np.array([on.arm]), on.context[None], self._variance)
             _, low, high = self._clipped(*_by_noise(seen, self._bound, checked_level(level)))
             return float(low[0]), float(high[0])
         offer = ContextOffer(on.context)
-        _, low, high = self.over(offer, self._memory.offer(offer), level)
+        _, low, high = self.over(offer, self._model.offer(offer), level)
         return float(low[on.arm]), float(high[on.arm])
 
     def _clipped(self, estimates: Floats, low: Floats, high: Floats) -> Ends:

@@ -90,13 +90,13 @@ def header_of(
     return LogHeader(facts, fixed, arms.labels, features, count, arms.dim, blocks)
 
 
-def row_of(arms: Arms, request: Request, record: DecisionRecord, laws: Floats | None) -> LogRow:
-    """A decision with what was on offer; `laws` are the probabilities of all arms where it explored."""
+def row_of(arms: Arms, request: Request, record: DecisionRecord, base_propensities: Floats | None) -> LogRow:
+    """A decision with what was on offer; `base_propensities` are those of all arms."""
     decision, (offers, context) = record.decision, _features(arms, request)
     return LogRow(
         decision.t, decision.arm, decision.id, decision.label, decision.explored, decision.greedy,
-        decision.propensity, decision.explore_probability, decision.base_propensity, laws, offers, context,
-        _now(),
+        decision.propensity, decision.explore_probability, decision.base_propensity, base_propensities,
+        offers, context, _now(),
         reason=str(decision.reason), loss=record.loss,
         offered=_on_offer(arms, request, arm_count(arms, offers)),
     )  # fmt: skip

@@ -78,7 +78,7 @@ cdef class RidgePosterior:
         self.state = ridge.state
         self.ridge, self.version = ridge, ridge.version
         self.columns = ridge.columns
-        self.has_sums = self.lasting = True
+        self.has_sums = self.fixed = True
         self.kept_up = self.scored = ridge.state.scored
         self.told = <int64_t>ridge.state.told
 
@@ -113,7 +113,7 @@ cdef class RidgePosterior:
             self._counts = np.array(counts, dtype=np.float64)
             if self._counts.shape != (2, s.K):
                 raise ValueError(f"counts must have the shape {(2, s.K)}, got {self._counts.shape}")
-        self.told, self.logistic, self.lasting = told, logistic, True
+        self.told, self.logistic, self.fixed = told, logistic, True
         return self
 
     cdef RidgePosterior like(self):
@@ -218,7 +218,7 @@ cdef class RidgePosterior:
         if not self.has_sums or not (s.run.closed > 0.0 or s.run.pulls > 0.0) or not is_steep(s):
             return self
         other = self.like()
-        other.columns, other._counts, other.lasting = self.columns, self._counts, self.lasting
+        other.columns, other._counts, other.fixed = self.columns, self._counts, self.fixed
         other.own_sums()
         self.fill_sums(other.state.sums)
         other.own_solution()
@@ -412,15 +412,15 @@ cdef class RidgePosterior:
         return np.asarray(out)
 
     @property
-    def counted(self):
+    def has_counts(self):
         """Were rewards counted by arm?"""
-        return self._counts is not None or (self.lasting and self.ridge is not None)
+        return self._counts is not None or (self.fixed and self.ridge is not None)
 
     @property
     def counts(self):
         """Pulls and summed rewards of every arm, (2, K), as an array of its own."""
         self.check()
-        if not self.counted:
+        if not self.has_counts:
             raise NotKept("arms that change every round have no pulls of their own")
         return (self.ridge.counts if self._counts is None else self._counts).copy()
 
@@ -444,7 +444,7 @@ cdef class RidgePosterior:
                 raise IndexError(f"arms must be from 0 to {s.K - 1}, got {which[n]}")
         other = self.like()
         other.set_columns(self.columns[:, places])
-        if self.counted:
+        if self.has_counts:
             other._counts = np.ascontiguousarray(self.counts[:, places])
         if not self.scored:
             return other
@@ -479,10 +479,10 @@ cdef class RidgePosterior:
         memcpy(other.state.scores, self.state.scores, K * sizeof(double))
         memcpy(other.state.squares, self.state.squares, K * sizeof(double))
         memcpy(other.state.along, self.state.along, K * sizeof(double))
-        other._means, other._widths, other._counts = self._means, self._widths, self.counts if self.counted else None
+        other._means, other._widths, other._counts = self._means, self._widths, self.counts if self.has_counts else None
         other.means, other.best_arm = self.means, self.best_arm
         other.scored, other.kept_up, other.same_estimates = True, self.kept_up, self.same_estimates
-        other.lasting = self.lasting
+        other.fixed = self.fixed
         other.ridge = None
         return other
 

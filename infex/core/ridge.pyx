@@ -10,7 +10,7 @@ from infex.core.pairs cimport Pair, add, exact_product, minus_product, quotient,
 cdef double REFRESH = 64.0   # runs, times d, after which everything is computed anew
 cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 digits
 cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
-cdef double STEEP = 1e9      # trace of V against the penalty from which on it is factored with 32 digits
+cdef double STEEP = 1e9      # trace V trace V^-1 from which on V is factored with 32 digits
 cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
 cdef double LARGE = 2.0**20  # a reward beyond it is in no run with others that are so much smaller
 
@@ -141,7 +141,7 @@ cdef double solve_sums(State *s) noexcept nogil:
     cdef int64_t i
     for i in range(s.d):
         trace += s.sums[i * s.d + i]
-    if s.penalty < FINE or trace > STEEP * s.penalty:
+    if s.penalty < FINE or s.d * trace > STEEP * s.penalty:  # as wherever `is_steep`
         ratio = factor_finely(s)
         invert(s)
     else:
@@ -288,13 +288,17 @@ cdef void whole_sums(const State *s) noexcept nogil:
 
 
 cdef bint is_steep(const State *s) noexcept nogil:
-    """Is V so much larger in some directions than in others that updates lose theta in the latter?"""
-    cdef double trace = 0.0, largest = 0.0
+    """Is V so much larger in some directions than in others that updates lose theta in the latter?
+
+    trace V trace V^-1 is at least the condition number of V, and V^-1 = M'M. The diagonal of M does not tell: if V is
+    the penalty along v and large elsewhere, the last pivot is |v_d|/sqrt(penalty), whatever little that is.
+    """
+    cdef double trace = 0.0, inverse = 0.0
     cdef int64_t i
     for i in range(s.d):
         trace += s.sums[i * s.d + i]
-        largest = larger(largest, s.M[i * s.d + i])
-    return trace * largest * largest > STEEP
+        inverse += dot(s.M + i * s.d, s.M + i * s.d, i + 1)
+    return trace * inverse > STEEP
 
 
 cdef void absorb(State *s, const double *x, double reward, double weight) noexcept nogil:

@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 from infex.arrays import Floats
+from infex.evaluation.estimators import dot
 from infex.evaluation.intervals import Bounds
-from infex.evaluation.ways import dot
 
 
 class PowerSums(NamedTuple):

@@ -9,7 +9,7 @@ from infex.checks import safe_repr
 from infex.errors import InvalidSetting
 from infex.records.named_objects import imported
 
-VERBS = {"policy": "choose", "schedule": "explores", "estimator": "start"}
+VERBS = {"policy": "choose", "schedule": "explores", "estimator": "new_model"}
 
 
 def load(reference: str) -> Any:

@@ -38,11 +38,11 @@ class ModelPosterior(Protocol):
         """The shape of the draws that `perturbed` takes."""
 
     @property
-    def lasting(self) -> bool:
+    def fixed(self) -> bool:
         """Are these arms on offer in every round?"""
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Were rewards counted by arm?"""
 
     @property
@@ -124,7 +124,7 @@ class PendingSums(Protocol):
     They depend on what is pending alone, to the last bit, and not on the order in which it came and went.
     """
 
-    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
+    def add(self, design: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer (below 0), with weights up to 1."""
 
     def none(self) -> Self:
@@ -133,7 +133,7 @@ class PendingSums(Protocol):
     def copy(self) -> Self:
         """The same, which stays as it is."""
 
-    def over(self, layout: Layout, places: Integers) -> Self:
+    def rearranged(self, layout: Layout, places: Integers) -> Self:
         """A copy, over other arms: each at its old place, or new (-1)."""
 
     def narrowed(self, known: ModelPosterior) -> ModelPosterior:
@@ -144,48 +144,48 @@ class Model(Protocol):
     """What was learnt from `told` rewards, over the fixed arms in `columns`, (d, K).
 
     Where arms have a regression each, none is fixed, and rewards are learnt on arms in a context. Reading
-    changes nothing. `squares`: is it least squares, so that a reward may have a weight?
+    changes nothing. `is_least_squares`: is it least squares, so that a reward may have a weight?
     """
 
     columns: Floats
 
     @property
-    def told(self) -> int:
+    def n_observations(self) -> int:
         """How many rewards were learnt."""
 
     @property
-    def squares(self) -> bool:
+    def is_least_squares(self) -> bool:
         """Is it least squares?"""
 
     @property
     def penalty(self) -> float:
         """The ridge penalty."""
 
-    def known(self) -> ModelPosterior:
+    def posterior(self) -> ModelPosterior:
         """What is known of the fixed arms until the next reward is learnt (then StalePosterior)."""
 
     def pending(self) -> PendingSums:
         """Sums over no pending decision."""
 
-    def refuse(self, reward: float) -> None:
+    def check_reward(self, reward: float) -> None:
         """Refuses a reward that could not be taken in; changes nothing."""
 
-    def counted(self, on: DesignRow, weight: float) -> float:
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
         """The weight with which a reward of a fixed arm, or of any x, is to be learnt; changes nothing.
 
         Where a user's function says it, it is asked here alone.
         """
 
-    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+    def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of a fixed arm, or of any x, with the weight that `counted` gave."""
 
-    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, with the weights that `counted` gave."""
 
-    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """The same as quickly as can be: all but for rounding as if they were learnt in this order."""
 
-    def turn(self, on: DesignRow) -> int:
+    def observation_number(self, on: DesignRow) -> int:
         """How many rewards were told to what learns on this: the number of the next one."""
 
     def revise(self, revision: Revision) -> None:
@@ -194,19 +194,19 @@ class Model(Protocol):
         NotKept, and nothing has changed, where that cannot be had exactly.
         """
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """A decision was taken on what is known now: a search may start from its estimate next time."""
 
-    def over(self, layout: Layout, places: Integers) -> Self:
+    def rearranged(self, layout: Layout, places: Integers) -> Self:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
 
-    def add(self, other: Self, places: Integers) -> None:
+    def merge(self, other: Self, places: Integers) -> None:
         """Takes in what another has learnt; each of its arms is at a place here, or nowhere (-1)."""
 
-    def growth(self) -> SufficientStatistics:
+    def sufficient_statistics(self) -> SufficientStatistics:
         """All that was learnt, as sums that add up; CannotMerge where rewards are not kept as sums."""
 
-    def grow(self, growth: SufficientStatistics) -> None:
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
 
     def arrays(self) -> Arrays:
@@ -220,12 +220,12 @@ class Model(Protocol):
 class Estimator(Protocol):
     """Settings that make statistics."""
 
-    def start(self, columns: Floats, penalty: float) -> Model:
+    def new_model(self, columns: Floats, penalty: float) -> Model:
         """Statistics over these arms, with nothing learnt."""
 
 
 @runtime_checkable
-class UnitEstimator(Protocol):
+class ScaledEstimator(Protocol):
     """An estimator some of whose settings are in the units of the features."""
 
     def scaled(self, unit: float) -> Estimator:
@@ -233,7 +233,7 @@ class UnitEstimator(Protocol):
 
 
 @runtime_checkable
-class OwnPenalty(Protocol):
+class EstimatorWithPenalty(Protocol):
     """An estimator whose penalty goes before the bandit's, unless it is None."""
 
     @property
@@ -241,9 +241,9 @@ class OwnPenalty(Protocol):
         """The penalty, in the units of the features."""
 
 
-def in_unit(estimator: Estimator | None, unit: float) -> Estimator | None:
+def rescaled(estimator: Estimator | None, unit: float) -> Estimator | None:
     """An estimator for features that are divided by `unit`; its settings are for them as they were."""
-    return estimator.scaled(unit) if unit != 1.0 and isinstance(estimator, UnitEstimator) else estimator
+    return estimator.scaled(unit) if unit != 1.0 and isinstance(estimator, ScaledEstimator) else estimator
 
 
 class FitSpec(NamedTuple):

@@ -25,7 +25,7 @@ COMPUTED_ANEW = (
 HALF_OF_DIGITS = 134217729.0  # 2^27 + 1: a float times this falls into two halves of 26 bits
 
 
-class Widening(NamedTuple):
+class FeatureExtension(NamedTuple):
     """Contexts of more features: each old one comes to a place of `dim`, and is `scale` times what it was.
 
     What was learnt is in blocks of the old features, one or many; all arrays have them on their last axes.
@@ -39,34 +39,34 @@ class Widening(NamedTuple):
         """How many features the same blocks have now."""
         return before // len(self.places) * self.dim
 
-    def spots(self, before: int) -> Integers:
+    def positions(self, before: int) -> Integers:
         """Where each of so many features of whole blocks comes to stand."""
         blocks = np.arange(before // len(self.places)) * self.dim
-        spots: Integers = (blocks[:, None] + self.places).ravel()
-        return spots
+        positions: Integers = (blocks[:, None] + self.places).ravel()
+        return positions
 
     def rows(self, rows: Floats) -> Floats:
         """Rows of features, (..., d)."""
         wide = np.zeros((*rows.shape[:-1], self.size(rows.shape[-1])))
-        wide[..., self.spots(rows.shape[-1])] = rows * self.scale
+        wide[..., self.positions(rows.shape[-1])] = rows * self.scale
         return wide
 
     def parameter(self, theta: Floats) -> Floats:
         """A parameter, (..., d), that gives the same scores."""
         wide = np.zeros((*theta.shape[:-1], self.size(theta.shape[-1])))
-        wide[..., self.spots(theta.shape[-1])] = theta / self.scale
+        wide[..., self.positions(theta.shape[-1])] = theta / self.scale
         return wide
 
     def sums(self, truth: Floats) -> Floats:
         """Sums of x x' and y x as `infex.core.ridge` lays them out, (..., 2, d + 1, d), pairs of floats."""
         before = truth.shape[-1]
-        spots, wide = self.spots(before), self.size(before)
+        positions, wide = self.positions(before), self.size(before)
         gram, moment = truth[..., :-1, :], truth[..., -1, :]
         lower = np.tril(gram) + np.swapaxes(np.tril(gram, -1), -1, -2)
         found = np.zeros((*truth.shape[:-2], wide + 1, wide))
-        found[..., spots[:, None], spots] = times_pairs(lower, self.scale**2, axis=-3)
+        found[..., positions[:, None], positions] = times_pairs(lower, self.scale**2, axis=-3)
         found[..., :-1, :] = np.tril(found[..., :-1, :])
-        found[..., -1, spots] = times_pairs(moment, self.scale, axis=-2)
+        found[..., -1, positions] = times_pairs(moment, self.scale, axis=-2)
         return found
 
     def arrays(self, kept: Arrays) -> Arrays:

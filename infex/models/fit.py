@@ -22,21 +22,21 @@ from infex.models.layout import (
     Layout,
     Offer,
     PerArm,
-    refuse_block,
-    refuse_place,
-    refuse_separate,
+    check_arm,
+    features_only,
+    one_regression,
 )
 from infex.models.noise import (
     NoiseEstimate,
     NoiseSums,
     Scattering,
-    by_arm,
+    all_arms_in,
+    for_each_arm,
     noise_estimate,
     noise_sums_of,
-    of_all_arms,
 )
 from infex.models.ridge import RidgePendingSums, RidgePosterior, checked_penalty
-from infex.models.ridge_bank import NOBODY, BankPendingSums, BankPosterior, in_block, separate
+from infex.models.ridge_bank import NO_ARMS, BankPendingSums, BankPosterior, arm_row, per_arm_layout
 from infex.models.sums import Revision, SufficientStatistics, added, fitting_sums, revise_sums
 
 
@@ -118,10 +118,10 @@ class Sums:
         return Solution.of(self.truth, self.penalty)
 
     @staticmethod
-    def kept(name: str, arrays: Arrays, dim: int, told: int, penalty: float) -> Sums:
+    def restored(name: str, arrays: Arrays, dim: int, n_observations: int, penalty: float) -> Sums:
         """Those of `told` rewards that were kept under a name."""
         sums = Sums(dim, penalty)
-        sums.truth = fitting_sums(name, arrays[name], dim, told, penalty)
+        sums.truth = fitting_sums(name, arrays[name], dim, n_observations, penalty)
         return sums
 
 
@@ -136,14 +136,14 @@ class Fit(ABC):
     `penalty` is that of the ridge it resembles.
     """
 
-    squares: bool = True
+    is_least_squares: bool = True
     logistic: bool = False  # is x'theta the log-odds of a reward of 1?
 
     def __init__(self, columns: Floats, penalty: float, estimator: Estimator) -> None:
         self.columns: Floats = np.ascontiguousarray(columns, dtype=np.float64)
         self.penalty = checked_penalty(penalty)
         self.estimator = estimator
-        self.told = 0
+        self.n_observations = 0
         self.counts: Floats = np.zeros((2, self.columns.shape[1]))
         self._start: Floats = np.zeros(self.dim)  # of the search for the present solution
         self._next_start: Floats = self._start  # of the one after the next reward
@@ -151,7 +151,7 @@ class Fit(ABC):
         self._known: RidgePosterior | None = None
 
     @abstractmethod
-    def take(self, x: Floats, reward: float, weight: float) -> None:
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
         """Takes in one reward, or refuses it and changes nothing."""
 
     @abstractmethod
@@ -159,27 +159,27 @@ class Fit(ABC):
         """What follows from all rewards; `start` is an earlier estimate, from which a search may go on."""
 
     @abstractmethod
-    def kept(self) -> Arrays:
+    def observation_arrays(self) -> Arrays:
         """All rewards or their sums, as arrays."""
 
     @abstractmethod
-    def recall(self, arrays: Arrays, told: int) -> None:
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
         """Takes `told` rewards from arrays that were kept; refuses those that do not fit."""
 
-    def put_right(self, x: Floats, revision: Revision) -> None:
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
         """Gives a reward of x another value, or takes it out; or refuses to, and changes nothing."""
         raise NotKept(
             f"{self.estimator!r} cannot give a reward that was learnt another value, or take it out"
         )
 
-    def refuse(self, reward: float) -> None:  # noqa: B027 - most take any reward
+    def check_reward(self, reward: float) -> None:  # noqa: B027 - most take any reward
         """Refuses a reward that cannot be taken in; changes nothing."""
 
-    def counted(self, on: DesignRow, weight: float) -> float:
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
         """The weight with which a reward is to be learnt: that which was told, for most."""
         return weight
 
-    def join(self, other: Self) -> None:
+    def merge_observations(self, other: Self) -> None:
         """Takes in what another of the same settings has learnt."""
         raise CannotMerge(
             f"what {self.estimator!r} has learnt cannot be merged: rewards count by their order"
@@ -187,7 +187,7 @@ class Fit(ABC):
 
     def sums(self) -> tuple[Floats | None, int]:
         """sum x x' and sum y x with their carries, (2, d + 1, d), None if not kept; of how many rewards."""
-        return None, self.told
+        return None, self.n_observations
 
     def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of arms, for those that keep squares of rewards."""
@@ -196,15 +196,15 @@ class Fit(ABC):
             "rewards, or is not least squares; `low` and `high` of `estimates` are the theory's"
         )
 
-    def asked_about(self, offer: Offer | None) -> Floats:
+    def rows_of(self, offer: Offer | None) -> Floats:
         """The rows of the fixed arms, or of those on offer, (n, d)."""
         return (offer if isinstance(offer, np.ndarray) else self.columns).T
 
     def row(self, on: DesignRow) -> Floats:
         """The features of a fixed arm, by its index, or x itself."""
         if isinstance(on, int):
-            refuse_place(on, self.columns.shape[1])
-        return np.array(self.columns[:, on]) if isinstance(on, int) else refuse_block(on)
+            check_arm(on, self.columns.shape[1])
+        return np.array(self.columns[:, on]) if isinstance(on, int) else features_only(on)
 
     @property
     def dim(self) -> int:
@@ -218,12 +218,19 @@ class Fit(ABC):
             self._solution = self.solve(self._start)
         return self._solution
 
-    def known(self) -> RidgePosterior:
+    def posterior(self) -> RidgePosterior:
         """What is known of the fixed arms, as numbers that stay as they are."""
         if self._known is None:
-            (solved, log_det_ratio), (truth, told) = self.solution, self.sums()
+            (solved, log_det_ratio), (truth, n_observations) = self.solution, self.sums()
             self._known = RidgePosterior.of_solution(
-                self.columns, solved, log_det_ratio, self.penalty, truth, told, self.counts, self.logistic
+                self.columns,
+                solved,
+                log_det_ratio,
+                self.penalty,
+                truth,
+                n_observations,
+                self.counts,
+                self.logistic,
             )
         return self._known
 
@@ -234,60 +241,60 @@ class Fit(ABC):
         """Sums over no pending decision."""
         return RidgePendingSums(self.columns)
 
-    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+    def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in one reward of a fixed arm, by its index, or of any x."""
-        self.take(self.row(on), reward, weight)
+        self.add_observation(self.row(on), reward, weight)
         if isinstance(on, int):
             self.counts[:, on] += 1.0, reward
-        self.told += 1
+        self.n_observations += 1
         self._renew()
 
-    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other."""
         for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
-            self.learn(grounds.on(place), reward, weight)
+            self.update(design.on(place), reward, weight)
 
-    gather = learn_many
+    bulk_update = update_many
 
-    def turn(self, on: DesignRow) -> int:
+    def observation_number(self, on: DesignRow) -> int:
         """How many rewards were told."""
-        return self.told
+        return self.n_observations
 
     def revise(self, revision: Revision) -> None:
         """Another value for a reward that was learnt, or none, where `put_right` can do that."""
         if revision.after is not None:
-            self.refuse(revision.after)
-        self.put_right(self.row(revision.on), revision)
+            self.check_reward(revision.after)
+        self.revise_observation(self.row(revision.on), revision)
         if isinstance(revision.on, int):
             self.counts[:, revision.on] += revision.pulls, revision.gain
-        self.told += revision.pulls
+        self.n_observations += revision.pulls
         self._renew()
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """The next search starts from the present estimate."""
         self._next_start = self.solution.theta
 
-    def add(self, other: Self, places: Integers) -> None:
+    def merge(self, other: Self, places: Integers) -> None:
         """Takes in all that another has learnt."""
-        self.join(other)
-        self.told += other.told
+        self.merge_observations(other)
+        self.n_observations += other.n_observations
         self.counts += moved(other.counts, places, self.counts.shape[1])
         self._renew()
 
-    def growth(self) -> SufficientStatistics:
+    def sufficient_statistics(self) -> SufficientStatistics:
         """All that was learnt, as sums that add up, for those that keep such."""
         raise CannotMerge(
             f"what {self.estimator!r} has learnt is not kept as sums that add up: "
             "its rewards count by their order, or one by one"
         )
 
-    def grow(self, growth: SufficientStatistics) -> None:
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
-        self.growth()
+        self.sufficient_statistics()
 
-    def over(self, layout: Layout, places: Integers) -> Self:
+    def rearranged(self, layout: Layout, places: Integers) -> Self:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
-        other = type(self)(refuse_separate(layout), self.penalty, self.estimator)
+        other = type(self)(one_regression(layout), self.penalty, self.estimator)
         known = places >= 0
         counts = np.zeros((2, places.size))
         counts[:, known] = self.counts[:, places[known]]
@@ -296,8 +303,8 @@ class Fit(ABC):
 
     def arrays(self) -> Arrays:
         """All of it, as arrays to be kept."""
-        return self.kept() | {
-            "told": np.array(self.told),
+        return self.observation_arrays() | {
+            "told": np.array(self.n_observations),
             "counts": self.counts.copy(),
             "start": self._start.copy(),
             "next start": self._next_start.copy(),
@@ -312,12 +319,12 @@ class Fit(ABC):
             raise DamagedFile("its theta would not be finite")
 
     def _take(self, arrays: Arrays) -> None:
-        told = int(fitting("told", arrays["told"], (), whole=True))
-        counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
+        n_observations = int(fitting("told", arrays["told"], (), whole=True))
+        counts = fitting_counts(arrays["counts"], self.columns.shape[1], n_observations)
         nowhere = np.zeros(self.dim)
         starts = [fitting(name, arrays.get(name, nowhere), (self.dim,)) for name in ("start", "next start")]
-        self.recall(arrays, told)
-        self.told, self.counts = told, counts
+        self.restore_observations(arrays, n_observations)
+        self.n_observations, self.counts = n_observations, counts
         self._start, self._next_start = starts
         self._solution = self._known = None
 
@@ -334,45 +341,47 @@ class SummedFit(Fit):
         self._sums = Sums(self.dim, self.penalty)
         self._scatter = NoiseSums()
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
         self._sums.add(x, reward, weight)
         self._scatter.squares += weight * reward * reward
 
-    def kept(self) -> Arrays:
+    def observation_arrays(self) -> Arrays:
         return {"truth": self._sums.truth.copy(), "scatter": np.array(self._scatter.figures)}
 
-    def recall(self, arrays: Arrays, told: int) -> None:
-        sums = Sums.kept("truth", arrays, self.dim, told, self.penalty)
-        self._scatter = noise_sums_of(arrays, sums.truth, self.penalty, told)
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
+        sums = Sums.restored("truth", arrays, self.dim, n_observations, self.penalty)
+        self._scatter = noise_sums_of(arrays, sums.truth, self.penalty, n_observations)
         self._sums = sums
 
-    def put_right(self, x: Floats, revision: Revision) -> None:
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
         revise_sums(self._sums.truth, self.penalty, x, revision)
-        self._scatter.revise(revision, self._sums.truth, self.penalty, self.told + revision.pulls)
+        self._scatter.revise(revision, self._sums.truth, self.penalty, self.n_observations + revision.pulls)
 
-    def join(self, other: Self) -> None:
+    def merge_observations(self, other: Self) -> None:
         self._sums.merge(other._sums)
-        self._scatter.join(other._scatter, self._sums.truth, self.penalty, self.told + other.told)
+        self._scatter.merge_observations(
+            other._scatter, self._sums.truth, self.penalty, self.n_observations + other.n_observations
+        )
 
     def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says, by the weights of rewards: 1/variance, but for a factor."""
         return noise_estimate(
-            self._sums.truth, self.penalty, self._scatter, self.told, self.asked_about(offer), most
+            self._sums.truth, self.penalty, self._scatter, self.n_observations, self.rows_of(offer), most
         )
 
-    def growth(self) -> SufficientStatistics:
-        return SufficientStatistics(self._sums.truth.copy(), self.counts.copy(), self.told)
+    def sufficient_statistics(self) -> SufficientStatistics:
+        return SufficientStatistics(self._sums.truth.copy(), self.counts.copy(), self.n_observations)
 
-    def grow(self, growth: SufficientStatistics) -> None:
-        self._sums.truth = added(self._sums.truth, growth.truth)
-        self.told += growth.told
-        self.counts += growth.counts
-        self._scatter.begin(self._sums.truth, self.penalty, self.told)
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
+        self._sums.truth = added(self._sums.truth, statistics.truth)
+        self.n_observations += statistics.n_observations
+        self.counts += statistics.counts
+        self._scatter.begin(self._sums.truth, self.penalty, self.n_observations)
         self._renew()
 
     def sums(self) -> tuple[Floats | None, int]:
         """The sums, by their weights, and how many rewards are in them."""
-        return self._sums.truth.copy(), self.told
+        return self._sums.truth.copy(), self.n_observations
 
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together
@@ -387,14 +396,14 @@ class FitBank:
 
     __slots__ = (
         "_asked", "_bank", "_estimator", "_late", "_logistic", "_stale", "_summed",
-        "columns", "layout", "parts", "told",
+        "columns", "layout", "n_observations", "parts",
     )  # fmt: skip
 
     def __init__(self, layout: PerArm, penalty: float, estimator: Estimator) -> None:
-        self.layout, self._asked, self._estimator, self.told = layout, penalty, estimator, 0
+        self.layout, self._asked, self._estimator, self.n_observations = layout, penalty, estimator, 0
         arms, dim, _ = layout
         self.columns: Floats = np.empty((arms * dim, 0))  # none are fixed
-        self.parts: list[Model] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(arms)]
+        self.parts: list[Model] = [estimator.new_model(np.empty((dim, 0)), penalty) for _ in range(arms)]
         self._bank = RidgeBank(arms, dim, self.penalty)
         self._summed: list[int | None] = [None] * arms  # rewards in the sums of each; None if it keeps none
         self._logistic = False
@@ -402,9 +411,9 @@ class FitBank:
         self._late = set(range(arms))  # arms that were told since a decision was entered
 
     @property
-    def squares(self) -> bool:
+    def is_least_squares(self) -> bool:
         """Is it least squares?"""
-        return self.parts[0].squares
+        return self.parts[0].is_least_squares
 
     @property
     def penalty(self) -> float:
@@ -416,7 +425,7 @@ class FitBank:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self._bank.counts
 
-    def known(self) -> BankPosterior:
+    def posterior(self) -> BankPosterior:
         """What is known as of now; of arms it tells in a context (`on`)."""
         for arm in self._stale:
             known = self._known(arm)
@@ -426,103 +435,105 @@ class FitBank:
                 known.logistic,
             )
         self._stale = set()
-        told = None if None in self._summed else sum(told or 0 for told in self._summed)
-        return BankPosterior(self._bank, told, self._logistic)
+        n_observations = (
+            None if None in self._summed else sum(n_observations or 0 for n_observations in self._summed)
+        )
+        return BankPosterior(self._bank, n_observations, self._logistic)
 
     def pending(self) -> BankPendingSums:
         """Sums over no pending decision."""
         return BankPendingSums.of(self.layout)
 
     def _known(self, arm: int) -> RidgePosterior:
-        known = self.parts[arm].known()
+        known = self.parts[arm].posterior()
         assert isinstance(known, RidgePosterior), "an estimator starts statistics of one regression"
         return known
 
-    def refuse(self, reward: float) -> None:
+    def check_reward(self, reward: float) -> None:
         """Refuses a reward that could not be taken in."""
-        self.parts[0].refuse(reward)
+        self.parts[0].check_reward(reward)
 
-    def counted(self, on: DesignRow, weight: float) -> float:
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
         """The weight with which a reward is to be learnt."""
-        arm, context = in_block(on)
-        return weight if arm == GONE else self.parts[arm].counted(context, weight)
+        arm, context = arm_row(on)
+        return weight if arm == GONE else self.parts[arm].effective_weight(context, weight)
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """A decision was taken on what is known now."""
         for arm in self._late:
-            self.parts[arm].entered()
+            self.parts[arm].set_warm_start()
         self._late = set()
 
-    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+    def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
-        arm, context = in_block(on)
+        arm, context = arm_row(on)
         if arm != GONE:
-            refuse_place(arm, self.layout.arms)
-            self.parts[arm].learn(context, reward, weight)
+            check_arm(arm, self.layout.arms)
+            self.parts[arm].update(context, reward, weight)
             self._note(arm, 1, reward)
 
     def _note(self, arm: int, pulls: int, rewards: float) -> None:
         """An arm has so many rewards more, which come to so much."""
-        self.told += pulls
+        self.n_observations += pulls
         self._bank.note(arm, pulls, rewards)
         self._stale.add(arm)
         self._late.add(arm)
 
-    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other."""
         for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
-            self.learn(grounds.on(place), reward, weight)
+            self.update(design.on(place), reward, weight)
 
-    gather = learn_many
+    bulk_update = update_many
 
-    def turn(self, on: DesignRow) -> int:
+    def observation_number(self, on: DesignRow) -> int:
         """How many rewards the arm's own regression was told."""
-        arm = in_block(on).arm
-        return 0 if arm == GONE else self.parts[arm].told
+        arm = arm_row(on).arm
+        return 0 if arm == GONE else self.parts[arm].n_observations
 
     def revise(self, revision: Revision) -> None:
         """Another value for a reward that was learnt, or none; nothing, if the arm is gone."""
-        arm, context = in_block(revision.on)
+        arm, context = arm_row(revision.on)
         if arm != GONE:
-            refuse_place(arm, self.layout.arms)
+            check_arm(arm, self.layout.arms)
             self.parts[arm].revise(revision._replace(on=context))
             self._note(arm, revision.pulls, revision.gain)
 
-    def add(self, other: FitBank, places: Integers) -> None:
+    def merge(self, other: FitBank, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         for arm, place in enumerate(places.tolist()):
             if place != GONE:
-                self.parts[place].add(other.parts[arm], NOBODY)
+                self.parts[place].merge(other.parts[arm], NO_ARMS)
                 self._note(place, 0, 0.0)
                 self._bank.note(place, *other.counts[:, arm].tolist())
-        self.told += other.told
+        self.n_observations += other.n_observations
 
-    def growth(self) -> SufficientStatistics:
+    def sufficient_statistics(self) -> SufficientStatistics:
         """None: what each estimator keeps is its own."""
         raise CannotMerge(f"what {self._estimator!r} has learnt of each arm is not kept as sums that add up")
 
-    def grow(self, growth: SufficientStatistics) -> None:
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
         """None can be taken in."""
-        self.growth()
+        self.sufficient_statistics()
 
-    def over(self, layout: Layout, places: Integers) -> FitBank:
+    def rearranged(self, layout: Layout, places: Integers) -> FitBank:
         """What was learnt of the arms that stay: each at its old place, or new (-1)."""
-        other = FitBank(separate(layout), self._asked, self._estimator)
+        other = FitBank(per_arm_layout(layout), self._asked, self._estimator)
         other._bank = self._bank.over(places)
         for new, old in enumerate(places.tolist()):
             if old != GONE:
                 other.parts[new] = self.parts[old]
                 if old not in self._late:
                     other._late.discard(new)
-        other.told = self.told - int(self.counts[0].sum() - other.counts[0].sum())
+        other.n_observations = self.n_observations - int(self.counts[0].sum() - other.counts[0].sum())
         return other
 
     def arrays(self) -> Arrays:
         """All of it: what each keeps, one behind the other."""
         kept = [part.arrays() for part in self.parts]
-        found: Arrays = {"told": np.array(self.told), "counts": np.array(self.counts)}
+        found: Arrays = {"told": np.array(self.n_observations), "counts": np.array(self.counts)}
         found["late"] = np.array(sorted(self._late), dtype=np.int64)
-        found["tolds"] = np.array([part.told for part in self.parts], dtype=np.int64)
+        found["tolds"] = np.array([part.n_observations for part in self.parts], dtype=np.int64)
         for name in kept[0]:
             if name not in OF_ALL:
                 found |= _joined(name, [each[name] for each in kept])
@@ -531,8 +542,8 @@ class FitBank:
     def restore(self, arrays: Arrays) -> None:
         """Takes the place of all that is here, or refuses the arrays and changes nothing."""
         count = self.layout.arms
-        told = int(fitting("told", arrays["told"], (), whole=True))
-        counts = fitting_counts(arrays["counts"], count, told)
+        n_observations = int(fitting("told", arrays["told"], (), whole=True))
+        counts = fitting_counts(arrays["counts"], count, n_observations)
         pulls = counts[0].astype(np.int64)
         tolds: Integers = fitting("tolds", arrays.get("tolds", pulls), (count,), whole=True)
         late: Integers = fitting("late", arrays.get("late", np.arange(count)), (-1,), whole=True)
@@ -544,15 +555,15 @@ class FitBank:
             own = {name: _part_of(name, arrays, arm, count) for name in names}
             part.restore(own | {"told": tolds[arm], "counts": np.zeros((2, 0))})
             fresh._bank.note(arm, *counts[:, arm].tolist())
-        self.parts, self.told, self._bank = fresh.parts, told, fresh._bank
+        self.parts, self.n_observations, self._bank = fresh.parts, n_observations, fresh._bank
         self._stale, self._late = set(range(count)), set(late.tolist())
 
     def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of every arm in a context, each by its own rewards."""
         assert isinstance(offer, ContextOffer), offer
-        return self.scattered_in(*of_all_arms(self.layout.arms, offer.context), most)
+        return self.noise_estimate_of(*all_arms_in(self.layout.arms, offer.context), most)
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
+    def noise_estimate_of(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """The same of arms, each in a context."""
 
         def tell(arm: int, own: Floats) -> NoiseEstimate:
@@ -561,7 +572,7 @@ class FitBank:
                 raise NotKept(f"{safe_repr(self._estimator)} tells nothing of the noise that was seen")
             return part.noise_estimate(own.T, most)
 
-        return by_arm(arms, rows, tell)
+        return for_each_arm(arms, rows, tell)
 
 
 def _joined(name: str, parts: list[Any]) -> Arrays:

@@ -20,11 +20,11 @@ from infex.models.noise import (
     LARGE,
     NoiseEstimate,
     NoiseSums,
-    Solved,
+    RidgeSolution,
     inverted,
     noise_estimate,
-    noise_of,
-    spread_out,
+    residual_variance,
+    standard_errors_of,
 )
 from infex.models.sums import Moments, Revision, revise_sums
 
@@ -62,7 +62,7 @@ class Discounted:
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.DiscountedFit(dim, penalty, self.rate)
 
-    def start(self, columns: Floats, penalty: float) -> DiscountedFit:
+    def new_model(self, columns: Floats, penalty: float) -> DiscountedFit:
         """Statistics over these arms, with nothing learnt."""
         return DiscountedFit(columns, penalty, self)
 
@@ -85,7 +85,7 @@ class DiscountedFit(Fit):
         self._squares = Sums(self.dim, self.penalty)
         self._seen = FadedScatter(0.0, 0.0)
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
         self._sums.fade(self._rate)
         self._squares.fade(self._rate**2)
         self._sums.add(x, reward, weight)
@@ -93,16 +93,16 @@ class DiscountedFit(Fit):
         squares, unknown = self._seen
         self._seen = FadedScatter(self._rate * squares + weight * reward * reward, self._rate * unknown)
 
-    def put_right(self, x: Floats, revision: Revision) -> None:
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
         """The age of what came before would change if a reward had never been."""
         if revision.after is None:
             raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
-        age = self.told - 1 - revision.turn
+        age = self.n_observations - 1 - revision.number
         revise_sums(self._sums.truth, self.penalty, x, revision, self._rate**age)
         gain = revision.after**2 - revision.before**2
         squares = self._seen.squares + self._rate**age * revision.weight * gain
         if self._seen.unknown or max(abs(revision.after), abs(revision.before)) > LARGE:
-            self._seen = self._begun(self.told)
+            self._seen = self._begun(self.n_observations)
         else:
             self._seen = FadedScatter(squares, 0.0)
 
@@ -119,44 +119,45 @@ class DiscountedFit(Fit):
         sum w - 2 tr V^-1 W + tr V^-1 S V^-1 W; its degrees of freedom are this, times sum w / sum w^2.
         """
         (gram, moment, _), twice = Moments.of(self._sums.truth, 0), Moments.of(self._squares.truth, 0).gram
-        inverse, rows = inverted(gram, self.penalty), self.asked_about(offer)
+        inverse, rows = inverted(gram, self.penalty), self.rows_of(offer)
         theta, meat = inverse @ moment, inverse @ twice @ inverse
-        (squares, unknown), whole = self._seen, weights_of(self.told, self._rate)
+        (squares, unknown), whole = self._seen, weights_of(self.n_observations, self._rate)
         counted = whole - unknown - 2.0 * float(np.sum(inverse * twice)) + float(np.sum(gram * meat))
-        freedom = counted * whole / max(weights_of(self.told, self._rate**2), 1.0)
+        freedom = counted * whole / max(weights_of(self.n_observations, self._rate**2), 1.0)
         length, known = float(np.linalg.norm(theta)), 1.0 - unknown / max(whole, 1.0)
         left = squares - float(theta @ moment) - known * self.penalty * length**2
-        noise = noise_of(left, counted, freedom, most)
+        noise = residual_variance(left, counted, freedom, most)
         lean = self.penalty * np.linalg.norm(rows @ inverse, axis=1)
         square = np.einsum("ij,jk,ik->i", rows, meat, rows)
-        return spread_out(rows @ theta, square, noise, lean, freedom, length)
+        return standard_errors_of(rows @ theta, square, noise, lean, freedom, length)
 
-    def _begun(self, told: int) -> FadedScatter:
+    def _begun(self, n_observations: int) -> FadedScatter:
         """Of the rewards so far no more than their sums is known."""
-        fitted = Solved.of(self._sums.truth, self.penalty).fitted
-        return FadedScatter(max(fitted, 0.0), weights_of(told, self._rate))
+        fitted = RidgeSolution.of(self._sums.truth, self.penalty).fitted
+        return FadedScatter(max(fitted, 0.0), weights_of(n_observations, self._rate))
 
-    def kept(self) -> Arrays:
+    def observation_arrays(self) -> Arrays:
         kept = {"faded": self._sums.truth, "faded twice": self._squares.truth, "faded squares": self._seen}
         return {name: np.array(array) for name, array in kept.items()}
 
-    def recall(self, arrays: Arrays, told: int) -> None:
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
         sums, squares = (
-            Sums.kept(name, arrays, self.dim, told, self.penalty) for name in ("faded", "faded twice")
+            Sums.restored(name, arrays, self.dim, n_observations, self.penalty)
+            for name in ("faded", "faded twice")
         )
         seen = within("faded squares", arrays.get("faded squares", np.zeros(2)), (2,), 0.0, np.inf)
         self._sums, self._squares, self._seen = sums, squares, FadedScatter(*seen.tolist())
         if "faded squares" not in arrays:  # of a file from before
-            self._seen = self._begun(told)
+            self._seen = self._begun(n_observations)
 
     def sums(self) -> tuple[Floats | None, int]:
         """The sums by their weights; as many rewards as these weights add up to."""
-        return self._sums.truth.copy(), round(weights_of(self.told, self._rate))
+        return self._sums.truth.copy(), round(weights_of(self.n_observations, self._rate))
 
 
-def weights_of(told: int, rate: float) -> float:
+def weights_of(n_observations: int, rate: float) -> float:
     """The sum of the weights of so many rewards."""
-    return float(told) if rate == 1.0 else (1.0 - rate**told) / (1.0 - rate)
+    return float(n_observations) if rate == 1.0 else (1.0 - rate**n_observations) / (1.0 - rate)
 
 
 @final
@@ -191,7 +192,7 @@ class Windowed:
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.WindowedFit(dim, penalty, self.size, horizon)
 
-    def start(self, columns: Floats, penalty: float) -> WindowedFit:
+    def new_model(self, columns: Floats, penalty: float) -> WindowedFit:
         """Statistics over these arms, with nothing learnt."""
         return WindowedFit(columns, penalty, self)
 
@@ -210,7 +211,7 @@ class WindowedFit(Fit):
         self._sums = Sums(self.dim, self.penalty)
         self._dropped = 0
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
         self._last.append((x.copy(), reward, weight))
         self._sums.add(x, reward, weight)
         if len(self._last) > self._size:
@@ -220,11 +221,11 @@ class WindowedFit(Fit):
         if self._dropped == self._size:
             self._sum_anew()
 
-    def put_right(self, x: Floats, revision: Revision) -> None:
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
         """What has left the window counts no more, with any value."""
         if revision.after is None:
             raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
-        place = len(self._last) - (self.told - revision.turn)
+        place = len(self._last) - (self.n_observations - revision.number)
         if place >= 0:
             self._last[place] = (self._last[place][0], revision.after, revision.weight)
             revise_sums(self._sums.truth, self.penalty, x, revision)
@@ -235,10 +236,10 @@ class WindowedFit(Fit):
     def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise in the window says, if nothing drifts there."""
         scatter = NoiseSums(sum(weight * reward * reward for _, reward, weight in self._last))
-        count, rows = len(self._last), self.asked_about(offer)
+        count, rows = len(self._last), self.rows_of(offer)
         return noise_estimate(self._sums.truth, self.penalty, scatter, count, rows, most)
 
-    def kept(self) -> Arrays:
+    def observation_arrays(self) -> Arrays:
         rows, rewards, weights = zip(*self._last, strict=True) if self._last else ((), (), ())
         return {
             "rows": np.array(rows, dtype=np.float64).reshape(len(rows), self.dim),
@@ -248,7 +249,7 @@ class WindowedFit(Fit):
             "dropped": np.array(self._dropped),
         }
 
-    def recall(self, arrays: Arrays, told: int) -> None:
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         rewards = within("rewards", arrays["rewards"], (len(rows),), -LARGEST_REWARD, LARGEST_REWARD)
         weights = within("weights", arrays["weights"], (len(rows),), 0.0, HEAVIEST_WEIGHT)
@@ -257,7 +258,7 @@ class WindowedFit(Fit):
         sums, dropped = None, 0
         if "truth" in arrays and len(window) == len(rows):  # else of another size: added up anew
             sums, dropped = (
-                Sums.kept("truth", arrays, self.dim, told, self.penalty),
+                Sums.restored("truth", arrays, self.dim, n_observations, self.penalty),
                 int(fitting("dropped", arrays["dropped"], (), whole=True)),
             )
         self._last = deque(window)

@@ -16,7 +16,7 @@ from infex.core.hybrid import Hybrid
 from infex.core.pending import expect_in_hybrid
 from infex.errors import DamagedFile, InvalidChoice, NotKept, StalePosterior
 from infex.models.base import Arrays, ModelPosterior
-from infex.models.extension import AS_THEY_ARE, Widening, times_pairs
+from infex.models.extension import AS_THEY_ARE, FeatureExtension, times_pairs
 from infex.models.layout import (
     GONE,
     ArmRow,
@@ -32,21 +32,21 @@ from infex.models.layout import (
 from infex.models.noise import (
     NoiseEstimate,
     NoiseSums,
-    Solved,
+    RidgeSolution,
+    all_arms_in,
     inverted,
-    noise_of,
     noise_sums_kept,
-    of_all_arms,
-    spread_out,
+    residual_variance,
+    standard_errors_of,
 )
 from infex.models.ridge import checked_penalty, confidence_radius, one_radius
 from infex.models.ridge_bank import (
+    NO_ARMS,
     NO_ROWS,
-    NOBODY,
+    arm_row,
     arms_and_rows,
-    in_block,
+    per_arm_layout,
     restored_bank,
-    separate,
 )
 from infex.models.sums import Moments, Revision, SufficientStatistics, diagonal_of
 
@@ -65,7 +65,7 @@ class HybridModel:
 
     __slots__ = ("columns", "hybrid", "layout", "scatter")
 
-    squares = True
+    is_least_squares = True
 
     def __init__(self, layout: PerArm, penalty: float = 1.0) -> None:
         self.layout, self.scatter = layout, NoiseSums()
@@ -73,7 +73,7 @@ class HybridModel:
         self.columns: Floats = np.empty((layout.parameters, 0))  # none are fixed
 
     @property
-    def told(self) -> int:
+    def n_observations(self) -> int:
         """How many rewards were learnt, those of arms that are gone included."""
         return self.hybrid.told
 
@@ -87,7 +87,7 @@ class HybridModel:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self.hybrid.own.counts
 
-    def known(self) -> HybridPosterior:
+    def posterior(self) -> HybridPosterior:
         """What is known as of now; of arms it tells in a context (`on`)."""
         return HybridPosterior(self.hybrid)
 
@@ -95,46 +95,46 @@ class HybridModel:
         """Sums over no pending decision."""
         return HybridPendingSums.of(self.layout)
 
-    def refuse(self, reward: float) -> None:
+    def check_reward(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
-    def counted(self, on: DesignRow, weight: float) -> float:
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
         """The weight itself."""
         return weight
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """Nothing is searched for."""
 
-    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+    def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
-        arm, row = in_block(on)
+        arm, row = arm_row(on)
         if arm != GONE:
             self.hybrid.update(arm, row, reward, weight)
             self.scatter.squares += weight * reward * reward
 
-    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
-        self.hybrid.update_many(*arms_and_rows(grounds), rewards, weights)
-        self._add_squares(grounds.place >= 0, rewards, weights)
+        self.hybrid.update_many(*arms_and_rows(design), rewards, weights)
+        self._add_squares(design.place >= 0, rewards, weights)
 
-    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
-        self.hybrid.gather(*arms_and_rows(grounds), rewards, weights)
-        self._add_squares(grounds.place >= 0, rewards, weights)
+        self.hybrid.gather(*arms_and_rows(design), rewards, weights)
+        self._add_squares(design.place >= 0, rewards, weights)
 
     def _add_squares(self, stands: Bools, rewards: Floats, weights: Floats) -> None:
-        self.scatter.learn_many(rewards[stands], weights[stands])
+        self.scatter.update_many(rewards[stands], weights[stands])
 
-    def turn(self, on: DesignRow) -> int:
+    def observation_number(self, on: DesignRow) -> int:
         """How many rewards were learnt."""
-        return self.told
+        return self.n_observations
 
     def revise(self, revision: Revision) -> None:
         """Another value for a reward that was learnt, or none.
 
         NotKept for an arm that is gone: what its rewards told of the shared features stays as one sum.
         """
-        arm, row = in_block(revision.on)
+        arm, row = arm_row(revision.on)
         if arm == GONE:
             raise NotKept(
                 "the arm of this decision was removed: what its rewards told of features that arms share is "
@@ -144,7 +144,7 @@ class HybridModel:
         if not self.scatter.revised(revision):
             self._begin_scatter()
 
-    def add(self, other: HybridModel, places: Integers) -> None:
+    def merge(self, other: HybridModel, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         more = other.hybrid
         sums = more.own.sums, more.own.counts, more.cross, more.common
@@ -152,31 +152,31 @@ class HybridModel:
         if not self.scatter.joined(other.scatter):
             self._begin_scatter()
 
-    def growth(self) -> SufficientStatistics:
+    def sufficient_statistics(self) -> SufficientStatistics:
         """All that was learnt, as sums."""
         hybrid = self.hybrid
         truth = np.concatenate([hybrid.own.sums, np.swapaxes(hybrid.cross, -1, -2)], axis=-2)
-        return SufficientStatistics(truth, np.array(self.counts), self.told, np.array(hybrid.common))
+        return SufficientStatistics(
+            truth, np.array(self.counts), self.n_observations, np.array(hybrid.common)
+        )
 
-    def grow(self, growth: SufficientStatistics) -> None:
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
-        assert growth.common is not None
+        assert statistics.common is not None
         arms, dim, _ = self.layout
-        sums = np.ascontiguousarray(growth.truth[..., : dim + 1, :])
-        cross = np.ascontiguousarray(np.swapaxes(growth.truth[..., dim + 1 :, :], -1, -2))
-        own_told = int(growth.counts[0].sum())
-        self.hybrid.add(
-            sums, growth.counts, cross, growth.common, np.arange(arms), own_told, growth.told
-        )  # fmt: skip
+        sums = np.ascontiguousarray(statistics.truth[..., : dim + 1, :])
+        cross = np.ascontiguousarray(np.swapaxes(statistics.truth[..., dim + 1 :, :], -1, -2))
+        totals = int(statistics.counts[0].sum()), statistics.n_observations
+        self.hybrid.add(sums, statistics.counts, cross, statistics.common, np.arange(arms), *totals)
         self._begin_scatter()
 
-    def over(self, layout: Layout, places: Integers) -> HybridModel:
+    def rearranged(self, layout: Layout, places: Integers) -> HybridModel:
         """What was learnt, over other arms: each at its old place, or new (-1).
 
         What rewards of an arm that goes have told of the shared features stays, with its own parameter
         unknown: beta and its widths are as they were.
         """
-        other = HybridModel(separate(layout), self.penalty)
+        other = HybridModel(per_arm_layout(layout), self.penalty)
         other.hybrid, other.scatter = self.hybrid.over(places), self.scatter.copy()
         gone = np.setdiff1d(np.arange(self.layout.arms), places)
         if self.counts[0, gone].any():
@@ -197,21 +197,21 @@ class HybridModel:
     def restore(self, arrays: Arrays) -> None:
         """Takes the place of all that is here; what is derived is computed anew if it is not there."""
         arms, dim, shared = self.layout
-        told = int(fitting("told", arrays["told"], (), whole=True))
+        n_observations = int(fitting("told", arrays["told"], (), whole=True))
         gone = float(within("the log_det_ratio of arms that are gone", arrays["gone"], (), 0.0, MOST_VOLUME))
         own = restored_bank(self.hybrid.own, arrays | {"told": arrays["pulled"]})
-        if own.told > told:
-            raise DamagedFile(f"its arms have learnt {own.told} rewards, and all together {told}")
+        if own.told > n_observations:
+            raise DamagedFile(f"its arms have learnt {own.told} rewards, and all together {n_observations}")
         cross = fitting("cross", arrays["cross"], (arms, 2, dim, shared))
         common = fitting("common", arrays["common"], (2, shared + 1, shared))
         ties, left = None, None
         if "tied" in arrays:
             ties, left = fitting("tied", arrays["tied"], (arms, dim, shared)), self._shared_of(arrays)
         fresh = Hybrid(*self.layout, self.penalty)
-        fresh.restore(own, left, ties, cross, common, gone, told)
+        fresh.restore(own, left, ties, cross, common, gone, n_observations)
         if not (np.isfinite(fresh.ties).all() and np.isfinite(fresh.shared.solved).all()):
             raise DamagedFile("beta is not finite: the sums in it are no sums of x x'")
-        kept = noise_sums_kept(arrays["squares"], told) if "squares" in arrays else None
+        kept = noise_sums_kept(arrays["squares"], n_observations) if "squares" in arrays else None
         self.hybrid = fresh
         if kept is None:
             self._begin_scatter()
@@ -230,17 +230,17 @@ class HybridModel:
         """What the noise that was seen says of every arm in a context."""
         assert isinstance(offer, ContextOffer), offer
         assert offer.rows is not None
-        arms, contexts = of_all_arms(self.layout.arms, offer.context)
-        return self.scattered_in(arms, np.hstack([contexts, offer.rows]), most)
+        arms, contexts = all_arms_in(self.layout.arms, offer.context)
+        return self.noise_estimate_of(arms, np.hstack([contexts, offer.rows]), most)
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
+    def noise_estimate_of(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """The same of arms k, each in a context, with its shared features behind it, (n, c + s).
 
         V^-1 (x, z) is w = V_0^-1 (z - G_k'x) of the shared features, A_k^-1 x - G_k w of the arm and -G_j w
         of each other. Once arms are gone, whose G_j are not kept, its length is not known: then the penalty
         draws an estimate by no more than sqrt(penalty) times the width, for a theta of length 1.
         """
-        solved, penalty = TiedSolved.of(self.hybrid), self.penalty
+        solved, penalty = HybridSolution.of(self.hybrid), self.penalty
         x, z, ties = *np.hsplit(rows, [self.layout.dim]), solved.ties[arms]
         untold = z - np.einsum("ncs,nc->ns", ties, x)
         common = untold @ solved.shared.inverse
@@ -251,44 +251,44 @@ class HybridModel:
         widths = np.einsum("nc,nc->n", alone, x) + np.einsum("ns,ns->n", common, untold)
         lost = self.hybrid.gone > 0.0
         lean = np.sqrt(penalty * widths) if lost else penalty * np.sqrt(np.maximum(longs, 0.0))
-        freedom = self.scatter.freedom(self.told, solved.spent)
+        freedom = self.scatter.freedom(self.n_observations, solved.spent)
         left = self.scatter.left(solved.fitted, penalty * solved.length**2)
-        noise = noise_of(left, freedom, freedom, most)
+        noise = residual_variance(left, freedom, freedom, most)
         estimates = np.einsum("nc,nc->n", solved.alone[arms], x) + untold @ solved.shared.theta
-        return spread_out(estimates, widths - penalty * longs, noise, lean, freedom, solved.length)
+        return standard_errors_of(estimates, widths - penalty * longs, noise, lean, freedom, solved.length)
 
     def _begin_scatter(self) -> None:
         """Of the rewards so far no more than their sums is known."""
-        solved = TiedSolved.of(self.hybrid)
-        self.scatter = NoiseSums(max(solved.fitted, 0.0), float(self.told), solved.spent)
+        solved = HybridSolution.of(self.hybrid)
+        self.scatter = NoiseSums(max(solved.fitted, 0.0), float(self.n_observations), solved.spent)
 
 
-class TiedSolved(NamedTuple):
+class HybridSolution(NamedTuple):
     """A_k^-1 and theta_k0 of each arm, G_k = A_k^-1 B_k, the shared ridge, and what the fit takes in all."""
 
     inverses: Floats
     alone: Floats
     ties: Floats
-    shared: Solved
+    shared: RidgeSolution
     fitted: float
     spent: float
     length: float
 
     @staticmethod
-    def of(hybrid: Hybrid) -> TiedSolved:
+    def of(hybrid: Hybrid) -> HybridSolution:
         """From sums."""
         own, penalty = hybrid.own.sums.sum(axis=1), hybrid.own.penalty
         lower, moments = np.tril(own[:, :-1]), own[:, -1]
         inverses = inverted(lower + np.swapaxes(np.tril(lower, -1), -1, -2), penalty)
         alone = np.einsum("kij,kj->ki", inverses, moments)
-        ties, shared = inverses @ hybrid.cross.sum(axis=1), Solved.of(hybrid.shared.sums[0], penalty)
+        ties, shared = inverses @ hybrid.cross.sum(axis=1), RidgeSolution.of(hybrid.shared.sums[0], penalty)
         fitted = float(np.sum(alone * moments)) + shared.fitted
         trace = np.trace(inverses, axis1=1, axis2=2).sum() + np.trace(shared.inverse)
         trace += np.sum(_squared(ties) * shared.inverse)
         thetas = alone - ties @ shared.theta
         length = float(np.sqrt(np.sum(thetas**2) + np.sum(shared.theta**2)))
         spent = alone.size + len(shared.theta) - penalty * float(trace)
-        return TiedSolved(inverses, alone, ties, shared, fitted, spent, length)
+        return HybridSolution(inverses, alone, ties, shared, fitted, spent, length)
 
 
 def _squares(rows: Floats) -> Floats:
@@ -319,8 +319,8 @@ class HybridPosterior:
 
     __slots__ = ("_context", "_estimates", "_greedy", "_hybrid", "_places", "_rows", "_version", "_widths")
 
-    lasting = False
-    counted = True
+    fixed = False
+    has_counts = True
 
     def __init__(
         self,
@@ -332,7 +332,7 @@ class HybridPosterior:
     ) -> None:
         arms, dim, shared = hybrid.ties.shape
         self._hybrid, self._version = hybrid, hybrid.version
-        self._places = NOBODY if context is None else places
+        self._places = NO_ARMS if context is None else places
         self._context = np.zeros(dim) if context is None else context
         self._rows = np.zeros((arms, shared)) if rows is None else rows
         self._widths: Floats | None = None
@@ -552,9 +552,9 @@ class HybridPendingSums:
         shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
         return HybridPendingSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
-    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
+    def add(self, design: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer."""
-        expect_in_hybrid(*self._sums, *arms_and_rows(grounds), weights, times)
+        expect_in_hybrid(*self._sums, *arms_and_rows(design), weights, times)
 
     def none(self) -> HybridPendingSums:
         """Sums over no decision."""
@@ -564,9 +564,9 @@ class HybridPendingSums:
         """The same, which stays as it is."""
         return HybridPendingSums(*(part.copy() for part in self._sums))
 
-    def over(self, layout: Layout, places: Integers) -> HybridPendingSums:
+    def rearranged(self, layout: Layout, places: Integers) -> HybridPendingSums:
         """A copy; what is pending of arms that go stays in what is shared, until it is summed anew."""
-        other, known = HybridPendingSums.of(separate(layout)), places >= 0
+        other, known = HybridPendingSums.of(per_arm_layout(layout)), places >= 0
         for part, old in zip(other._sums[:2], self._sums[:2], strict=True):
             part[known] = old[places[known]]
         other._sums[2][:] = self._sums[2]
@@ -578,11 +578,11 @@ class HybridPendingSums:
         return known.narrowed(*self._sums)
 
 
-class HybridWidening(NamedTuple):
+class HybridExtension(NamedTuple):
     """How features of each arm's own come to their new places, and the so many `shared` ones to theirs."""
 
-    own: Widening
-    common: Widening
+    own: FeatureExtension
+    common: FeatureExtension
     shared: int
 
     @property
@@ -621,6 +621,6 @@ class HybridWidening(NamedTuple):
         """Sums of x z' of each arm, (K, 2, c, s), pairs of floats."""
         arms, _, dim, shared = cross.shape
         found = np.zeros((arms, 2, self.own.size(dim), self.common.size(shared)))
-        rows, columns = self.own.spots(dim), self.common.spots(shared)
+        rows, columns = self.own.positions(dim), self.common.positions(shared)
         found[..., rows[:, None], columns] = times_pairs(cross, self.scale**2, axis=1)
         return found

@@ -52,7 +52,7 @@ class Lasso:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
         return replace(self, strength=self.strength / unit)
 
-    def start(self, columns: Floats, penalty: float) -> LassoFit:
+    def new_model(self, columns: Floats, penalty: float) -> LassoFit:
         """Statistics over these arms, with nothing learnt."""
         return LassoFit(columns, penalty, self)
 
@@ -72,8 +72,10 @@ class LassoFit(SummedFit):
         how far it is off; an interval that has all of ridge regression's in it holds as often as that.
         """
         ridge = super().noise_estimate(offer, most)
-        estimates = self.asked_about(offer) @ self.solution.theta
+        estimates = self.rows_of(offer) @ self.solution.theta
         return ridge._replace(estimates=estimates, shift=np.abs(estimates - ridge.estimates))
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve().at(Moments.of(self._sums.truth, self.told).lasso(self._strength, start))
+        return self._sums.solve().at(
+            Moments.of(self._sums.truth, self.n_observations).lasso(self._strength, start)
+        )

@@ -89,14 +89,14 @@ NO_ROWS_AT_ALL: Floats = np.zeros((0, 0))
 class DesignRows(NamedTuple):
     """What n rewards are learnt on: the fixed arm at `place` or, where that is -1, features `rows[row]`.
 
-    Where arms have a regression each (`apart`), all are learnt on the one at `place`, -1 if it is gone, in
+    Where arms have a regression each (`per_arm`), all are learnt on the one at `place`, -1 if it is gone, in
     the context `rows[row]`.
     """
 
     place: Integers
     row: Integers
     rows: Floats
-    apart: bool = False
+    per_arm: bool = False
 
     @staticmethod
     def on_arms(places: Integers) -> DesignRows:
@@ -109,7 +109,7 @@ class DesignRows(NamedTuple):
         return DesignRows(np.full(len(rows), NO_PLACE), np.arange(len(rows)), rows)
 
     @staticmethod
-    def in_blocks(arms: Integers, contexts: Floats) -> DesignRows:
+    def on_arm_rows(arms: Integers, contexts: Floats) -> DesignRows:
         """Arms with a regression each, in contexts, (n, c)."""
         return DesignRows(arms, np.arange(len(contexts)), contexts, True)
 
@@ -117,16 +117,16 @@ class DesignRows(NamedTuple):
     def of(each: Iterable[DesignRow]) -> DesignRows:
         """Those of single rewards."""
         rows: list[Floats] = []
-        places, of_row, apart = [], [], False
+        places, of_row, per_arm = [], [], False
         for on in each:
             fixed = isinstance(on, int)
             of_row.append(NO_PLACE if fixed else len(rows))
             places.append(_place_of(on))
             if not isinstance(on, int):
                 rows.append(_row_of(on))
-                apart = isinstance(on, ArmRow)
+                per_arm = isinstance(on, ArmRow)
         kept = np.array(rows, dtype=np.float64) if rows else NO_ROWS_AT_ALL
-        return DesignRows(np.array(places, dtype=np.int64), np.array(of_row, dtype=np.int64), kept, apart)
+        return DesignRows(np.array(places, dtype=np.int64), np.array(of_row, dtype=np.int64), kept, per_arm)
 
     @staticmethod
     def joined(parts: Sequence[DesignRows]) -> DesignRows:
@@ -137,7 +137,7 @@ class DesignRows(NamedTuple):
             first += len(part.rows)
         place, row = np.concatenate([part.place for part in parts]), np.concatenate(starts)
         kept = np.vstack(rows) if rows else NO_ROWS_AT_ALL
-        return DesignRows(place, row, kept, any(part.apart for part in parts))
+        return DesignRows(place, row, kept, any(part.per_arm for part in parts))
 
     def features(self, columns: Floats) -> Floats:
         """The features of each, (n, d), of fixed arms that stand in columns, (d, K), or as they are."""
@@ -155,7 +155,7 @@ class DesignRows(NamedTuple):
     def on(self, which: int) -> DesignRow:
         """What one of the rewards is learnt on."""
         place = int(self.place[which])
-        if self.apart:
+        if self.per_arm:
             return ArmRow(place, np.array(self.rows[self.row[which]]))
         return place if place >= 0 else np.array(self.rows[self.row[which]])
 
@@ -166,7 +166,7 @@ class DesignRows(NamedTuple):
         renumbered = np.full(row.size, NO_PLACE)
         renumbered[used] = np.arange(int(used.sum()))
         rows = self.rows[row[used]] if used.any() else NO_ROWS_AT_ALL
-        return DesignRows(place, renumbered, rows, self.apart)
+        return DesignRows(place, renumbered, rows, self.per_arm)
 
     def span(self, first: int, last: int) -> DesignRows:
         """Those from one place up to before another, as views of the same arrays."""
@@ -192,7 +192,7 @@ class DesignRows(NamedTuple):
         new_place[places[known]] = np.flatnonzero(known)
         place = np.where(self.place >= 0, new_place[self.place], NO_PLACE)
         gone = (self.place >= 0) & (place < 0)
-        if self.apart or not gone.any():
+        if self.per_arm or not gone.any():
             return self._replace(place=place)
         row = self.row.copy()
         row[gone] = len(self.rows) + np.arange(int(gone.sum()))
@@ -210,38 +210,38 @@ def _row_of(on: Floats | ArmRow) -> Floats:
     return on.context if isinstance(on, ArmRow) else on
 
 
-def refuse_places(grounds: DesignRows, shape: tuple[int, ...]) -> None:
+def check_design(design: DesignRows, shape: tuple[int, ...]) -> None:
     """Refuses places of arms and rows that are not there: compiled code would read beyond its arrays."""
     dim, arms = shape
-    place, row, rows, apart = grounds
+    place, row, rows, per_arm = design
     if (place >= 0).any():
-        refuse_place(int(place.max()), arms)
+        check_arm(int(place.max()), arms)
     on_rows = row[place < 0]
-    if apart:
+    if per_arm:
         raise UnknownArm("rewards of arms with a regression each cannot be learnt by one for all")
     if on_rows.size and not (on_rows.min() >= 0 and on_rows.max() < len(rows) and rows.shape[1] == dim):
         raise UnknownArm(f"rewards cannot be learnt on features {rows.shape} where arms have {dim}")
 
 
-def readable_rows(grounds: DesignRows, dim: int) -> Floats:
+def readable_rows(design: DesignRows, dim: int) -> Floats:
     """The rows as compiled code reads them, also where there are none."""
-    return np.ascontiguousarray(grounds.rows) if len(grounds.rows) else np.zeros((0, dim))
+    return np.ascontiguousarray(design.rows) if len(design.rows) else np.zeros((0, dim))
 
 
-def refuse_place(on: int, arms: int) -> None:
+def check_arm(on: int, arms: int) -> None:
     """Refuses the index of an arm that is not there."""
     if not 0 <= on < arms:
         raise UnknownArm(f"a reward cannot be learnt on arm {on} of {arms}")
 
 
-def refuse_block(on: Floats | ArmRow) -> Floats:
+def features_only(on: Floats | ArmRow) -> Floats:
     """Features; refuses an arm in a context, which only a regression of its own can learn on."""
     if isinstance(on, ArmRow):
         raise UnknownArm(f"a reward of arm {on.arm} in a context needs a regression for each arm")
     return on
 
 
-def refuse_separate(layout: Layout) -> Floats:
+def one_regression(layout: Layout) -> Floats:
     """Fixed arms, (d, K); refuses a layout with a regression for each."""
     if isinstance(layout, PerArm):
         raise InvalidArms(f"one regression cannot go on as one for each of {layout.arms} arms")

@@ -66,7 +66,7 @@ class Logistic:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
         return self if self.penalty is None else replace(self, penalty=self.penalty / unit**2)
 
-    def start(self, columns: Floats, penalty: float) -> LogisticFit:
+    def new_model(self, columns: Floats, penalty: float) -> LogisticFit:
         """Statistics over these arms, with nothing learnt."""
         return LogisticFit(columns, penalty if self.penalty is None else self.penalty, self)
 
@@ -79,7 +79,7 @@ class LogisticFit(Fit):
     n (d + 2) numbers.
     """
 
-    squares = False
+    is_least_squares = False
     logistic = True
 
     def __init__(self, columns: Floats, penalty: float, estimator: Logistic) -> None:
@@ -91,39 +91,39 @@ class LogisticFit(Fit):
         self._volume, self._state = 0.0, np.zeros(LOGISTIC_PROGRESS)
         self.refit(0)
 
-    def refuse(self, reward: float) -> None:
+    def check_reward(self, reward: float) -> None:
         """Refuses a reward that is neither 0 nor 1."""
         if reward not in (0.0, 1.0):
             raise InvalidReward(f"a reward for {self.estimator!r} must be 0 or 1, got {reward!r}")
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
-        self.refuse(reward)
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
+        self.check_reward(reward)
         place = self._place(x)
         self._plays[place, int(reward)] += weight
-        if logistic_fit_is_due(len(self._places), self.told + 1.0, self._state):
-            self.refit(self.told + 1)
+        if logistic_fit_is_due(len(self._places), self.n_observations + 1.0, self._state):
+            self.refit(self.n_observations + 1)
         else:
             self._volume += update_logistic(x, reward, weight, self._solved, self._state)
 
-    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, and fits all anew once."""
         for number, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
-            self.refuse(reward)
-            on = grounds.on(number)
+            self.check_reward(reward)
+            on = design.on(number)
             place = self._place(self.row(on))
             self._plays[place, int(reward)] += weight
             if isinstance(on, int):
                 self.counts[:, on] += 1.0, reward
-        self.told += rewards.size
-        self.refit(self.told)
+        self.n_observations += rewards.size
+        self.refit(self.n_observations)
         self._renew()
 
-    def refit(self, told: int) -> None:
+    def refit(self, n_observations: int) -> None:
         """Fits all rows anew, by Newton's method from the present estimate."""
         rows, plays = self._counted
         losses, wins = plays[:, 0], plays[:, 1]
         self._volume = solve_logistic(rows, losses, wins, self.penalty, self._solved[-1], self._solved)
-        begin_logistic_progress(self._state, told)
+        begin_logistic_progress(self._state, n_observations)
 
     @property
     def _counted(self) -> tuple[Floats, Floats]:
@@ -135,14 +135,14 @@ class LogisticFit(Fit):
         place = self._place(x)  # which may move them all
         self._plays[place] += counts
 
-    def put_right(self, x: Floats, revision: Revision) -> None:
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
         place = self._place(x)
         self._plays[place, int(revision.before)] -= revision.weight
         if revision.after is not None:
             self._plays[place, int(revision.after)] += revision.weight
         elif not self._plays[place].any():
             self._remove(place)
-        self.refit(self.told + revision.pulls)
+        self.refit(self.n_observations + revision.pulls)
 
     def _remove(self, place: int) -> None:
         """Leaves nothing of a row that is not followed by any reward."""
@@ -154,12 +154,12 @@ class LogisticFit(Fit):
         """What was fitted; no search is left to begin anywhere."""
         return Solution(self._solved.copy(), self._volume)
 
-    def kept(self) -> Arrays:
+    def observation_arrays(self) -> Arrays:
         (rows, plays), figures = self._counted, np.append(self._volume, self._state)
         kept = {"rows": rows, "plays": plays, "fitted": self._solved, "fit figures": figures}
         return {name: array.copy() for name, array in kept.items()}
 
-    def recall(self, arrays: Arrays, told: int) -> None:
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         plays = within("plays", arrays["plays"], (len(rows), 2), 0.0, MOST_COUNTED)
         places = _places_of(rows)
@@ -172,12 +172,12 @@ class LogisticFit(Fit):
             self._volume, self._state = float(figures[0]), figures[1:].copy()
         else:  # contexts have other features now: all is fitted anew
             self._solved = np.zeros((self.dim + 1, self.dim))
-            self.refit(told)
+            self.refit(n_observations)
 
-    def join(self, other: Self) -> None:
+    def merge_observations(self, other: Self) -> None:
         for x, counts in zip(*other._counted, strict=True):
             self._count(x, counts)
-        self.refit(self.told + other.told)
+        self.refit(self.n_observations + other.n_observations)
 
     def _place(self, x: Floats) -> int:
         """Where the counts of x stand; they may move to make room."""

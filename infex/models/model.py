@@ -20,15 +20,15 @@ from infex.models.ridge_bank import RidgeBankModel
 from infex.models.sums import Revision, SufficientStatistics
 
 
-def started(layout: Layout, penalty: float, estimator: Estimator | None) -> Model:
+def new_model(layout: Layout, penalty: float, estimator: Estimator | None) -> Model:
     """Statistics with nothing learnt, by ridge regression or another estimator."""
     if not isinstance(layout, PerArm):
-        return RidgeModel(layout, penalty) if estimator is None else estimator.start(layout, penalty)
+        return RidgeModel(layout, penalty) if estimator is None else estimator.new_model(layout, penalty)
     if estimator is None:
         return HybridModel(layout, penalty) if layout.shared else RidgeBankModel(layout, penalty)
-    one = estimator.start(np.empty((layout.dim, 0)), penalty)
+    one = estimator.new_model(np.empty((layout.dim, 0)), penalty)
     if type(one) is RidgeModel:
-        return started(layout, one.penalty, None)
+        return new_model(layout, one.penalty, None)
     if layout.shared:
         raise InvalidSetting(
             f"features.hybrid is a ridge regression, which {type(estimator).__name__} is not: "
@@ -37,8 +37,8 @@ def started(layout: Layout, penalty: float, estimator: Estimator | None) -> Mode
     return FitBank(layout, penalty, estimator)
 
 
-Growths = tuple[SufficientStatistics, SufficientStatistics | None]
-Turns = tuple[int, int | None]
+StateStatistics = tuple[SufficientStatistics, SufficientStatistics | None]
+ObservationNumbers = tuple[int, int | None]
 
 
 @final
@@ -67,10 +67,12 @@ class ModelState:
         self.searches = not isinstance(everything, RidgeModel | RidgeBankModel | HybridModel)
 
     @staticmethod
-    def empty(layout: Layout, penalty: float, apart: bool, estimator: Estimator | None = None) -> ModelState:
-        """Nothing learnt, by ridge or another estimator; `apart` if exploring rounds are kept apart too."""
-        explored = started(layout, penalty, estimator) if apart else None
-        return ModelState(started(layout, penalty, estimator), explored)
+    def empty(
+        layout: Layout, penalty: float, keep_explored: bool, estimator: Estimator | None = None
+    ) -> ModelState:
+        """No observations yet; `keep_explored` adds a model of exploring rounds alone."""
+        explored = new_model(layout, penalty, estimator) if keep_explored else None
+        return ModelState(new_model(layout, penalty, estimator), explored)
 
     @property
     def columns(self) -> Floats:
@@ -88,69 +90,71 @@ class ModelState:
         self, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the fixed arms."""
-        explored = None if self.explored is None else self.explored.known()
-        return Posterior(self.all.known(), explored, policy_state, allowed, spent, self.pending_design)
+        explored = None if self.explored is None else self.explored.posterior()
+        return Posterior(self.all.posterior(), explored, policy_state, allowed, spent, self.pending_design)
 
     def offer(
         self, offer: Offer, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the arms of one round."""
-        explored = None if self.explored is None else self.explored.known().on(offer)
+        explored = None if self.explored is None else self.explored.posterior().on(offer)
         return Posterior(
-            self.all.known().on(offer), explored, policy_state, allowed, spent, self.pending_design
+            self.all.posterior().on(offer), explored, policy_state, allowed, spent, self.pending_design
         )
 
-    def foresee(self, pending: Iterable[Batch] = ()) -> None:
+    def track_pending(self, pending: Iterable[Batch] = ()) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""
         self.pending_design = PendingDesign.of(self.all, self.explored)
-        for grounds, explored, estimates in pending:
-            self.pending_design.take_many(grounds, explored, estimates, 1)
+        for design, explored, estimates in pending:
+            self.pending_design.take_many(design, explored, estimates, 1)
 
-    def counted(self, on: DesignRow, reward: float, weight: float = 1.0) -> float:
+    def effective_weight(self, on: DesignRow, reward: float, weight: float = 1.0) -> float:
         """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""
-        if weight != 1.0 and not self.all.squares:
+        if weight != 1.0 and not self.all.is_least_squares:
             raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
-        self.all.refuse(reward)
-        return self.all.counted(on, weight)
+        self.all.check_reward(reward)
+        return self.all.effective_weight(on, weight)
 
     def learn(self, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in a reward of a fixed arm, by its index, or of any x, or refuses it and changes nothing."""
-        self.take(on, reward, explored, self.counted(on, reward, weight))
+        self.update(on, reward, explored, self.effective_weight(on, reward, weight))
 
-    def take(self, on: DesignRow, reward: float, explored: bool, weight: float) -> None:
+    def update(self, on: DesignRow, reward: float, explored: bool, weight: float) -> None:
         """Takes in a reward with the weight that `counted` gave: nothing of it can fail."""
-        self.all.learn(on, reward, weight)
+        self.all.update(on, reward, weight)
         if explored and self.explored is not None:
-            self.explored.learn(on, reward, weight)
+            self.explored.update(on, reward, weight)
 
-    def take_many(self, grounds: DesignRows, rewards: Floats, explored: Bools, weights: Floats) -> None:
+    def update_many(self, design: DesignRows, rewards: Floats, explored: Bools, weights: Floats) -> None:
         """The same for many rewards, one after the other."""
-        self.all.learn_many(grounds, rewards, weights)
+        self.all.update_many(design, rewards, weights)
         if self.explored is not None:
-            self.explored.learn_many(grounds.at(explored), rewards[explored], weights[explored])
+            self.explored.update_many(design.at(explored), rewards[explored], weights[explored])
 
-    def turns(self, on: DesignRow, explored: bool) -> Turns:
+    def observation_numbers(self, on: DesignRow, explored: bool) -> ObservationNumbers:
         """The numbers that the next reward learnt on this will have."""
-        apart = self.explored if explored else None
-        return self.all.turn(on), None if apart is None else apart.turn(on)
+        model = self.explored if explored else None
+        return self.all.observation_number(on), None if model is None else model.observation_number(on)
 
-    def revise(self, revision: Revision, own_turn: int | None) -> None:
+    def revise(self, revision: Revision, explored_number: int | None) -> None:
         """Gives a reward another value, or takes it out; `own_turn` is its number among exploring rounds."""
         self.all.revise(revision)
-        if self.explored is not None and own_turn is not None:
-            self.explored.revise(revision._replace(turn=own_turn))
+        if self.explored is not None and explored_number is not None:
+            self.explored.revise(revision._replace(number=explored_number))
 
-    def entered(self, explored: bool) -> None:
+    def set_warm_start(self, explored: bool) -> None:
         """A decision was taken on what is known now."""
-        self.all.entered()
+        self.all.set_warm_start()
         if explored and self.explored is not None:
-            self.explored.entered()
+            self.explored.set_warm_start()
 
-    def over(self, layout: Layout, places: Integers) -> ModelState:
+    def rearranged(self, layout: Layout, places: Integers) -> ModelState:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
-        explored = None if self.explored is None else self.explored.over(layout, places)
-        pending_design = None if self.pending_design is None else self.pending_design.over(layout, places)
-        return ModelState(self.all.over(layout, places), explored, pending_design)
+        explored = None if self.explored is None else self.explored.rearranged(layout, places)
+        pending_design = (
+            None if self.pending_design is None else self.pending_design.rearranged(layout, places)
+        )
+        return ModelState(self.all.rearranged(layout, places), explored, pending_design)
 
     def with_pulls(self, pulls: Integers) -> ModelState:
         """The same of a map with other arms, whose rewards were so many."""
@@ -158,30 +162,36 @@ class ModelState:
 
     def merge(self, other: ModelState, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
-        self.all.add(other.all, places)
+        self.all.merge(other.all, places)
         if self.pulls is not None and other.pulls is not None:
             self.pulls += other.pulls
         if self.explored is not None and other.explored is not None:
-            self.explored.add(other.explored, places)
+            self.explored.merge(other.explored, places)
 
-    def growths(self) -> Growths:
+    def sufficient_statistics(self) -> StateStatistics:
         """All that was learnt, as sums: from every round and, if they are kept apart, from exploring ones."""
-        everything, apart = self.all.growth(), None if self.explored is None else self.explored.growth()
+        everything, explored = (
+            self.all.sufficient_statistics(),
+            None if self.explored is None else self.explored.sufficient_statistics(),
+        )
         if self.pulls is None:
-            return everything, apart
+            return everything, explored
         none = np.zeros_like(self.pulls)
         counted = everything._replace(counts=np.array([self.pulls, none], dtype=np.float64))
-        return counted, None if apart is None else apart._replace(counts=np.zeros((2, none.size)))
+        return counted, None if explored is None else explored._replace(counts=np.zeros((2, none.size)))
 
-    def grow(self, growths: Growths) -> None:
+    def add_statistics(self, statistics: StateStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
-        everything, apart = growths
+        everything, explored = statistics
         if self.pulls is not None:
             self.pulls += everything.counts[0].astype(np.int64)
-            everything, apart = everything.of_no_arms(), None if apart is None else apart.of_no_arms()
-        self.all.grow(everything)
-        if self.explored is not None and apart is not None:
-            self.explored.grow(apart)
+            everything, explored = (
+                everything.without_arms(),
+                None if explored is None else explored.without_arms(),
+            )
+        self.all.add_statistics(everything)
+        if self.explored is not None and explored is not None:
+            self.explored.add_statistics(explored)
 
     def arrays(self) -> Arrays:
         """All that was learnt, as arrays to be kept."""

@@ -49,7 +49,7 @@ class Scattering(Protocol):
 class ScatteringApart(Scattering, Protocol):
     """The same of arms with a regression each."""
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
+    def noise_estimate_of(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """What it says of arms, each in a context, with its shared features behind it, (n, c + s)."""
 
 
@@ -62,7 +62,7 @@ def inverted(gram: Floats, penalty: float) -> Floats:
     return inverse
 
 
-class Solved(NamedTuple):
+class RidgeSolution(NamedTuple):
     """A ridge by its sums: V^-1, theta, what the fit takes from sum y^2, and the parameters it spends."""
 
     inverse: Floats
@@ -71,12 +71,14 @@ class Solved(NamedTuple):
     spent: float
 
     @staticmethod
-    def of(truth: Floats, penalty: float) -> Solved:
+    def of(truth: Floats, penalty: float) -> RidgeSolution:
         """From sums of x x' and y x with their carries, (2, d + 1, d)."""
         gram, moment, _ = Moments.of(truth, 0)
         inverse = inverted(gram, penalty)
         theta = inverse @ moment
-        return Solved(inverse, theta, float(theta @ moment), len(moment) - penalty * float(np.trace(inverse)))
+        return RidgeSolution(
+            inverse, theta, float(theta @ moment), len(moment) - penalty * float(np.trace(inverse))
+        )
 
 
 @final
@@ -96,20 +98,20 @@ class NoiseSums:
         """The same."""
         return NoiseSums(self.squares, self.unknown, self.spent)
 
-    def learn_many(self, rewards: Floats, weights: Floats) -> None:
+    def update_many(self, rewards: Floats, weights: Floats) -> None:
         """As if they came one by one, to the last bit."""
         self.squares = float(np.cumsum(np.append(self.squares, weights * rewards * rewards))[-1])
 
-    def begin(self, truth: Floats, penalty: float, told: int) -> NoiseSums:
+    def begin(self, truth: Floats, penalty: float, n_observations: int) -> NoiseSums:
         """Nothing is known of the rewards so far but their sums."""
-        solved = Solved.of(truth, penalty)
-        self.squares, self.unknown, self.spent = max(solved.fitted, 0.0), float(told), solved.spent
+        solved = RidgeSolution.of(truth, penalty)
+        self.squares, self.unknown, self.spent = max(solved.fitted, 0.0), float(n_observations), solved.spent
         return self
 
-    def revise(self, revision: Revision, truth: Floats, penalty: float, told: int) -> None:
+    def revise(self, revision: Revision, truth: Floats, penalty: float, n_observations: int) -> None:
         """Takes a revision in, or begins anew where a square has hidden others, or may not be in the sum."""
         if not self.revised(revision):
-            self.begin(truth, penalty, told)
+            self.begin(truth, penalty, n_observations)
 
     def revised(self, revision: Revision) -> bool:
         """Takes a revision in, if all squares are known and none has hidden others."""
@@ -120,10 +122,12 @@ class NoiseSums:
         self.squares = max(self.squares + change, 0.0)  # rounding may leave less than nothing
         return True
 
-    def join(self, other: NoiseSums, truth: Floats, penalty: float, told: int) -> None:
+    def merge_observations(
+        self, other: NoiseSums, truth: Floats, penalty: float, n_observations: int
+    ) -> None:
         """Takes in another's, or begins anew where one of them does not know all squares."""
         if not self.joined(other):
-            self.begin(truth, penalty, told)
+            self.begin(truth, penalty, n_observations)
 
     def joined(self, other: NoiseSums) -> bool:
         """Takes in another's, if both know all squares."""
@@ -132,9 +136,9 @@ class NoiseSums:
         self.squares += other.squares
         return True
 
-    def freedom(self, told: float, spent: float) -> float:
+    def freedom(self, n_observations: float, spent: float) -> float:
         """The degrees of freedom of the noise, after so many rewards and with so many parameters spent."""
-        return told - self.unknown - (spent - self.spent)
+        return n_observations - self.unknown - (spent - self.spent)
 
     def left(self, fitted: float, shrunk: float) -> float:
         """What the fit leaves of squared rewards; `shrunk`, penalty |theta|^2, belongs to the fit."""
@@ -147,7 +151,7 @@ class NoiseSums:
 
 
 def noise_estimate(
-    truth: Floats, penalty: float, scatter: NoiseSums, told: float, rows: Floats, most: float
+    truth: Floats, penalty: float, scatter: NoiseSums, n_observations: float, rows: Floats, most: float
 ) -> NoiseEstimate:
     """What is known of rows x, (n, d), after so many rewards.
 
@@ -156,22 +160,22 @@ def noise_estimate(
     counts with that: rewards that were all alike so far do not make it 0. The spread is its root times |x|
     in V^-1 sum(x x') V^-1.
     """
-    solved = Solved.of(truth, penalty)
+    solved = RidgeSolution.of(truth, penalty)
     length = float(np.linalg.norm(solved.theta))
-    freedom = scatter.freedom(told, solved.spent)
-    noise = noise_of(scatter.left(solved.fitted, penalty * length**2), freedom, freedom, most)
+    freedom = scatter.freedom(n_observations, solved.spent)
+    noise = residual_variance(scatter.left(solved.fitted, penalty * length**2), freedom, freedom, most)
     turned = rows @ solved.inverse
     square = np.einsum("ij,ij->i", turned, rows) - penalty * np.einsum("ij,ij->i", turned, turned)
     lean = penalty * np.linalg.norm(turned, axis=1)
-    return spread_out(rows @ solved.theta, square, noise, lean, freedom, length)
+    return standard_errors_of(rows @ solved.theta, square, noise, lean, freedom, length)
 
 
-def noise_of(left: float, counted: float, freedom: float, most: float) -> float:
+def residual_variance(left: float, counted: float, freedom: float, most: float) -> float:
     """The variance of one reward, of what `counted` rewards leave; one more has the `most` that can be."""
     return (max(left, 0.0) + most) / (counted + (most > 0.0)) if freedom > 0.0 else np.inf
 
 
-def spread_out(
+def standard_errors_of(
     estimates: Floats, square: Floats, noise: float, lean: Floats, freedom: float, length: float
 ) -> NoiseEstimate:
     """What is known of some x, by the variance of each estimate for a noise of 1."""
@@ -181,7 +185,7 @@ def spread_out(
     return NoiseEstimate(estimates, spread, lean, *alike)
 
 
-def by_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], NoiseEstimate]) -> NoiseEstimate:
+def for_each_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], NoiseEstimate]) -> NoiseEstimate:
     """What is known of arms in contexts, each by its own rewards."""
     found = NoiseEstimate(*np.empty((len(NoiseEstimate._fields), arms.size)))
     for arm in np.unique(arms).tolist():
@@ -191,22 +195,22 @@ def by_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], NoiseEsti
     return found
 
 
-def of_all_arms(arms: int, row: Floats) -> tuple[Integers, Floats]:
+def all_arms_in(arms: int, row: Floats) -> tuple[Integers, Floats]:
     """Every arm, in one context."""
     return np.arange(arms), np.tile(row, (arms, 1))
 
 
-def noise_sums_kept(array: object, told: float) -> NoiseSums:
+def noise_sums_kept(array: object, n_observations: float) -> NoiseSums:
     """That of a file, of so many rewards."""
     squares, unknown, spent = fitting("scatter", array, (3,)).tolist()
-    least = -LEFT_BY_A_SQUARE * (told + 1.0)
-    if not (squares >= least and 0.0 <= unknown <= told and spent >= -NO_MORE):
+    least = -LEFT_BY_A_SQUARE * (n_observations + 1.0)
+    if not (squares >= least and 0.0 <= unknown <= n_observations and spent >= -NO_MORE):
         raise DamagedFile("squares of rewards cannot be below 0, nor unknown of more rewards than were told")
     return NoiseSums(max(squares, 0.0), unknown, spent)
 
 
-def noise_sums_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> NoiseSums:
+def noise_sums_of(arrays: Arrays, truth: Floats, penalty: float, n_observations: int) -> NoiseSums:
     """That of a file; one from before has none, and begins anew."""
     if "scatter" in arrays:
-        return noise_sums_kept(arrays["scatter"], told)
-    return NoiseSums().begin(truth, penalty, told)
+        return noise_sums_kept(arrays["scatter"], n_observations)
+    return NoiseSums().begin(truth, penalty, n_observations)

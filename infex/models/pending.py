@@ -72,7 +72,7 @@ class PendingDesign:
     def of(everything: Model, explored: Model | None) -> PendingDesign:
         """That of no decisions, for statistics of all rounds and of exploring ones."""
         own = None if explored is None else explored.pending()
-        return PendingDesign(everything.pending(), own, everything.squares)
+        return PendingDesign(everything.pending(), own, everything.is_least_squares)
 
     def __len__(self) -> int:
         """How many decisions are pending."""
@@ -93,10 +93,10 @@ class PendingDesign:
             if len(self._gone) >= MOST_SINGLES:
                 self._settle()
 
-    def take_many(self, grounds: DesignRows, explored: Bools, estimates: Floats, sign: int) -> None:
+    def take_many(self, design: DesignRows, explored: Bools, estimates: Floats, sign: int) -> None:
         """Many more, or less (-1), of which some explored."""
-        self._change(sign * grounds.size, sign * int(explored.sum()))
-        self._batches.append((grounds, explored, estimates, sign))
+        self._change(sign * design.size, sign * int(explored.sum()))
+        self._batches.append((design, explored, estimates, sign))
         if self._count == 0:
             self._forget()
         elif len(self._batches) >= MOST_BATCHES:
@@ -114,11 +114,11 @@ class PendingDesign:
         self._settle()
         return self._with(self._all.copy(), None if self._explored is None else self._explored.copy())
 
-    def over(self, layout: Layout, places: Integers) -> PendingDesign:
+    def rearranged(self, layout: Layout, places: Integers) -> PendingDesign:
         """A copy, over other arms; what is removed from now on is learnt on one of these."""
         self._settle()
-        explored = None if self._explored is None else self._explored.over(layout, places)
-        return self._with(self._all.over(layout, places), explored)
+        explored = None if self._explored is None else self._explored.rearranged(layout, places)
+        return self._with(self._all.rearranged(layout, places), explored)
 
     def _with(self, everything: PendingSums, explored: PendingSums | None) -> PendingDesign:
         other = PendingDesign(everything, explored, self._squares)
@@ -135,24 +135,24 @@ class PendingDesign:
         batches, self._batches = self._batches, []
         for singles, sign in (list(self._new.values()), 1), (self._gone, -1):
             if singles:
-                grounds = DesignRows.of(on for _, on in singles)
+                design = DesignRows.of(on for _, on in singles)
                 figures = [(decision.explored, decision.estimate) for decision, _ in singles]
                 explored, estimates = (np.array(each) for each in zip(*figures, strict=True))
-                batches.append((grounds, explored.astype(bool), estimates.astype(np.float64), sign))
+                batches.append((design, explored.astype(bool), estimates.astype(np.float64), sign))
         self._new, self._gone = {}, []
-        for grounds, explored, estimates, sign in batches:
-            for first in range(0, grounds.size, AT_ONCE):
-                last = min(first + AT_ONCE, grounds.size)
-                self._sum(grounds.span(first, last), explored[first:last], estimates[first:last], sign)
+        for design, explored, estimates, sign in batches:
+            for first in range(0, design.size, AT_ONCE):
+                last = min(first + AT_ONCE, design.size)
+                self._sum(design.span(first, last), explored[first:last], estimates[first:last], sign)
 
-    def _sum(self, grounds: DesignRows, explored: Bools, estimates: Floats, sign: int) -> None:
+    def _sum(self, design: DesignRows, explored: Bools, estimates: Floats, sign: int) -> None:
         weights = np.ones(estimates.size) if self._squares else _information(estimates)
         if not self._squares:
             tells = weights > 0.0
-            grounds, explored, weights = grounds.at(tells), explored[tells], weights[tells]
-        self._all.add(grounds, weights, sign)
+            design, explored, weights = design.at(tells), explored[tells], weights[tells]
+        self._all.add(design, weights, sign)
         if self._explored is not None and explored.any():
-            self._explored.add(grounds.at(explored), weights[explored], sign)
+            self._explored.add(design.at(explored), weights[explored], sign)
 
     def _forget(self) -> None:
         """Nothing is pending any more, and no sum needs to be brought up to date."""

@@ -123,10 +123,10 @@ class Posterior:
     their reward: in `narrowed`, which exploring reads, widths and samples are as if each had been told its
     estimate.
 
-    >>> from infex.models import RidgeStatistics
-    >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> ridge.learn(1, reward=1.0)
-    >>> posterior = Posterior(ridge.known())
+    >>> from infex.models.ridge import RidgeModel
+    >>> ridge = RidgeModel(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> ridge.update(1, reward=1.0)
+    >>> posterior = Posterior(ridge.posterior())
     >>> posterior.greedy, posterior.estimates.tolist()
     (1, [0.0, 0.5])
     """
@@ -282,14 +282,14 @@ class Posterior:
         return other
 
     @property
-    def lasting(self) -> bool:
+    def fixed(self) -> bool:
         """Are these arms on offer in every round?"""
-        return self._known.lasting
+        return self._known.fixed
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Were rewards counted by arm, so that `pulls` and `sums` are known?"""
-        return self._known.counted
+        return self._known.has_counts
 
     @property
     def pulls(self) -> Integers:
@@ -318,7 +318,8 @@ class Posterior:
 
     def place(self, arm: int) -> int:
         """The index of an arm, one of these, among all of the round."""
-        return self._request.place(arm)
+        places = self._request.places
+        return arm if places is None else places.item(arm)
 
     def seat(self, place: int) -> int:
         """Which of these arms stands at a `place` among all of the round."""
@@ -373,7 +374,10 @@ class Posterior:
 
     def design_row(self, arm: int, features: Floats | None = None) -> DesignRow:
         """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
-        return self._request.design_row(self._known, arm, features)
+        request = self._request
+        if request.places is None:
+            return self._known.design_row(arm, features)
+        return request.design_row(self._known, arm, features)
 
     def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (d,).
@@ -432,6 +436,10 @@ class Posterior:
     def width(self, arm: int) -> float:
         """One arm's width."""
         return self._reach.width(self._there(arm))
+
+    def estimate_and_width(self, arm: int) -> tuple[float, float]:
+        """Those of an arm that is known to be there: its index is not checked."""
+        return self._known.estimate(arm), self._reach.width(arm)
 
     def _there(self, arm: int) -> int:
         """An arm that is there: compiled code would read on behind the last one."""

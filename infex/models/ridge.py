@@ -24,12 +24,12 @@ from infex.models.layout import (
     Layout,
     Offer,
     Radius,
+    check_arm,
+    check_design,
+    features_only,
+    one_regression,
     radius_at,
     readable_rows,
-    refuse_block,
-    refuse_place,
-    refuse_places,
-    refuse_separate,
 )
 from infex.models.noise import NoiseEstimate, NoiseSums, noise_estimate, noise_sums_kept
 from infex.models.sums import Moments, Revision, SufficientStatistics, fitting_sums
@@ -86,7 +86,7 @@ class RidgePosterior(core_posterior.RidgePosterior):
         """The index of a fixed arm, the row of one that changes, or the features themselves."""
         if features is not None:
             return np.array(features, dtype=np.float64)
-        return arm if self.lasting else np.array(self.columns[:, arm])
+        return arm if self.fixed else np.array(self.columns[:, arm])
 
     @property
     def moments(self) -> Moments:
@@ -107,14 +107,14 @@ class RidgePendingSums:
         self._columns = columns
         self._sums = Pending(columns.shape[0]) if sums is None else sums
 
-    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
+    def add(self, design: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer."""
-        fixed = (grounds.place >= 0) & (weights == 1.0)
+        fixed = (design.place >= 0) & (weights == 1.0)
         if fixed.any():  # the same arm again and again
-            arms, counts = np.unique(grounds.place[fixed], return_counts=True)
+            arms, counts = np.unique(design.place[fixed], return_counts=True)
             self._sums.add_rows(self._columns.T[arms], np.ones(arms.size), times * counts)
         if not fixed.all():
-            others = grounds.at(~fixed)
+            others = design.at(~fixed)
             self._sums.add_rows(others.features(self._columns), weights[~fixed], np.full(others.size, times))
 
     def none(self) -> RidgePendingSums:
@@ -125,9 +125,9 @@ class RidgePendingSums:
         """The same, which stays as it is."""
         return RidgePendingSums(self._columns, self._sums.copy())
 
-    def over(self, layout: Layout, places: Integers) -> RidgePendingSums:
+    def rearranged(self, layout: Layout, places: Integers) -> RidgePendingSums:
         """A copy, over other arms."""
-        return RidgePendingSums(refuse_separate(layout), self._sums.copy())
+        return RidgePendingSums(one_regression(layout), self._sums.copy())
 
     def narrowed(self, known: ModelPosterior) -> ModelPosterior:
         """What is known, with these sums in V."""
@@ -154,7 +154,7 @@ class RidgeModel:
 
     __slots__ = ("_known", "_ridge", "columns", "scatter")
 
-    squares = True
+    is_least_squares = True
 
     def __init__(self, columns: Floats, penalty: float = 1.0) -> None:
         self._ridge = core.Ridge(columns, checked_penalty(penalty))
@@ -173,7 +173,7 @@ class RidgeModel:
         return self._ridge.penalty
 
     @property
-    def told(self) -> int:
+    def n_observations(self) -> int:
         """How many rewards were learnt."""
         return self._ridge.told
 
@@ -182,7 +182,7 @@ class RidgeModel:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self._ridge.counts
 
-    def known(self) -> RidgePosterior:
+    def posterior(self) -> RidgePosterior:
         """What is known of the arms until the next reward is learnt."""
         known, version = self._known
         if version != self._ridge.version:
@@ -205,69 +205,71 @@ class RidgeModel:
         made._known = RidgePosterior(ridge), ridge.version
         return made
 
-    def refuse(self, reward: float) -> None:
+    def check_reward(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
-    def counted(self, on: DesignRow, weight: float) -> float:
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
         """The weight itself."""
         return weight
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """Nothing is searched for."""
 
-    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+    def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
         if isinstance(on, int):
-            refuse_place(on, self.columns.shape[1])
+            check_arm(on, self.columns.shape[1])
             self._ridge.learn(on, reward, weight)
         else:
-            self._ridge.absorb(refuse_block(on), reward, weight)
+            self._ridge.absorb(features_only(on), reward, weight)
         self.scatter.squares += weight * reward * reward
 
-    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
-        refuse_places(grounds, self.columns.shape)
-        self._ridge.learn_many(grounds.place, grounds.row, readable_rows(grounds, self.dim), rewards, weights)
-        self.scatter.learn_many(rewards, weights)
+        check_design(design, self.columns.shape)
+        self._ridge.learn_many(design.place, design.row, readable_rows(design, self.dim), rewards, weights)
+        self.scatter.update_many(rewards, weights)
 
-    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
-        refuse_places(grounds, self.columns.shape)
-        self._ridge.gather(grounds.place, grounds.row, readable_rows(grounds, self.dim), rewards, weights)
-        self.scatter.learn_many(rewards, weights)
+        check_design(design, self.columns.shape)
+        self._ridge.gather(design.place, design.row, readable_rows(design, self.dim), rewards, weights)
+        self.scatter.update_many(rewards, weights)
 
-    def turn(self, on: DesignRow) -> int:
+    def observation_number(self, on: DesignRow) -> int:
         """How many rewards were told."""
-        return self.told
+        return self.n_observations
 
     def revise(self, revision: Revision) -> None:
         """Another value for a reward that was learnt, or none; O(d^3 + d^2 K)."""
-        on = revision.on if isinstance(revision.on, int) else refuse_block(revision.on)
+        on = revision.on if isinstance(revision.on, int) else features_only(revision.on)
         if isinstance(on, int):
-            refuse_place(on, self.columns.shape[1])
+            check_arm(on, self.columns.shape[1])
         self._ridge.revise(on, revision.before, revision.after, revision.weight)
-        self.scatter.revise(revision, self._ridge.sums, self.penalty, self.told)
+        self.scatter.revise(revision, self._ridge.sums, self.penalty, self.n_observations)
 
-    def add(self, other: RidgeModel, places: Integers) -> None:
+    def merge(self, other: RidgeModel, places: Integers) -> None:
         """Takes in all that another has learnt."""
-        self._ridge.add(other.snapshot(), moved(other.counts, places, self.columns.shape[1]), other.told)
-        self.scatter.join(other.scatter, self._ridge.sums, self.penalty, self.told)
+        self._ridge.add(
+            other.snapshot(), moved(other.counts, places, self.columns.shape[1]), other.n_observations
+        )
+        self.scatter.merge_observations(other.scatter, self._ridge.sums, self.penalty, self.n_observations)
 
-    def growth(self) -> SufficientStatistics:
+    def sufficient_statistics(self) -> SufficientStatistics:
         """All that was learnt, as sums."""
-        return SufficientStatistics(self.snapshot(), self.counts.copy(), self.told)
+        return SufficientStatistics(self.snapshot(), self.counts.copy(), self.n_observations)
 
-    def grow(self, growth: SufficientStatistics) -> None:
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
-        self._ridge.add(growth.truth, growth.counts, growth.told)
-        self.scatter.begin(self._ridge.sums, self.penalty, self.told)
+        self._ridge.add(statistics.truth, statistics.counts, statistics.n_observations)
+        self.scatter.begin(self._ridge.sums, self.penalty, self.n_observations)
 
-    def over(self, layout: Layout, places: Integers) -> RidgeModel:
+    def rearranged(self, layout: Layout, places: Integers) -> RidgeModel:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
-        other, known = RidgeModel(refuse_separate(layout), self.penalty), places >= 0
+        other, known = RidgeModel(one_regression(layout), self.penalty), places >= 0
         counts = np.zeros(other.counts.shape)
         counts[:, known] = self.counts[:, places[known]]
-        other._ridge.restart(self.snapshot(), counts, self.told)
+        other._ridge.restart(self.snapshot(), counts, self.n_observations)
         other.scatter = self.scatter.copy()
         return other
 
@@ -277,23 +279,25 @@ class RidgeModel:
 
     def restore(self, arrays: Arrays) -> None:
         """Takes the place of all that is here, to go on bit for bit, or from sums where no more is given."""
-        told = int(fitting("told", arrays["told"], (), whole=True))
-        counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
-        scatter = noise_sums_kept(arrays["scatter"], told) if "scatter" in arrays else None
+        n_observations = int(fitting("told", arrays["told"], (), whole=True))
+        counts = fitting_counts(arrays["counts"], self.columns.shape[1], n_observations)
+        scatter = noise_sums_kept(arrays["scatter"], n_observations) if "scatter" in arrays else None
         try:
             if "closed" in arrays:
                 self._ridge.restore(arrays)
             else:  # of another estimator, or over other arms
-                truth = fitting_sums("truth", arrays["truth"], self.dim, told, self.penalty)
-                self._ridge.restart(truth, counts, told)
+                truth = fitting_sums("truth", arrays["truth"], self.dim, n_observations, self.penalty)
+                self._ridge.restart(truth, counts, n_observations)
         except ValueError as wrong:
             raise DamagedFile(str(wrong)) from None
-        self.scatter = scatter or NoiseSums().begin(self.snapshot(), self.penalty, told)
+        self.scatter = scatter or NoiseSums().begin(self.snapshot(), self.penalty, n_observations)
 
     def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of the fixed arms, or of those on offer."""
         columns = self.columns if offer is None or not isinstance(offer, np.ndarray) else offer
-        return noise_estimate(self.snapshot(), self.penalty, self.scatter, self.told, columns.T, most)
+        return noise_estimate(
+            self.snapshot(), self.penalty, self.scatter, self.n_observations, columns.T, most
+        )
 
     def snapshot(self) -> Floats:
         """The sums with the run under way in them, (2, d + 1, d), as an array of its own."""
@@ -326,6 +330,6 @@ class Ridge:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
         return self if self.penalty is None else replace(self, penalty=self.penalty / unit**2)
 
-    def start(self, columns: Floats, penalty: float) -> RidgeModel:
+    def new_model(self, columns: Floats, penalty: float) -> RidgeModel:
         """Statistics over these arms, with nothing learnt."""
         return RidgeModel(columns, penalty if self.penalty is None else self.penalty)

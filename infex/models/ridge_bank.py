@@ -27,7 +27,14 @@ from infex.models.layout import (
     Radius,
     radius_at,
 )
-from infex.models.noise import NoiseEstimate, NoiseSums, by_arm, noise_estimate, noise_sums_kept, of_all_arms
+from infex.models.noise import (
+    NoiseEstimate,
+    NoiseSums,
+    all_arms_in,
+    for_each_arm,
+    noise_estimate,
+    noise_sums_kept,
+)
 from infex.models.ridge import checked_penalty
 from infex.models.sums import BlockMoments, Moments, Revision, SufficientStatistics, diagonal_of
 
@@ -35,7 +42,7 @@ NO_ROWS = (
     "arms with a regression each are known in a context, not by rows of features: "
     "features.interactions(np.eye(K), context_dim) keeps one regression for all"
 )
-NOBODY: Integers = np.zeros(0, dtype=np.int64)
+NO_ARMS: Integers = np.zeros(0, dtype=np.int64)
 
 
 @final
@@ -47,7 +54,7 @@ class RidgeBankModel:
 
     __slots__ = ("bank", "columns", "layout", "scatters")
 
-    squares = True
+    is_least_squares = True
 
     def __init__(self, layout: PerArm, penalty: float = 1.0) -> None:
         arms, dim, _ = layout
@@ -57,7 +64,7 @@ class RidgeBankModel:
         self.scatters = [NoiseSums() for _ in range(arms)]
 
     @property
-    def told(self) -> int:
+    def n_observations(self) -> int:
         """How many rewards were learnt."""
         return self.bank.told
 
@@ -71,7 +78,7 @@ class RidgeBankModel:
         """Pulls and summed rewards of each arm, (2, K)."""
         return self.bank.counts
 
-    def known(self) -> BankPosterior:
+    def posterior(self) -> BankPosterior:
         """What is known as of now; of arms it tells in a context (`on`)."""
         return BankPosterior(self.bank, self.bank.told)
 
@@ -79,71 +86,75 @@ class RidgeBankModel:
         """Sums over no pending decision."""
         return BankPendingSums.of(self.layout)
 
-    def refuse(self, reward: float) -> None:
+    def check_reward(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
-    def counted(self, on: DesignRow, weight: float) -> float:
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
         """The weight itself."""
         return weight
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """Nothing is searched for."""
 
-    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+    def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
-        arm, context = in_block(on)
+        arm, context = arm_row(on)
         if arm != GONE:
             self.bank.update(arm, context, reward, weight)
             self.scatters[arm].squares += weight * reward * reward
 
-    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
-        self.bank.update_many(*arms_and_rows(grounds), rewards, weights)
-        self._add_squares(grounds.place, rewards, weights)
+        self.bank.update_many(*arms_and_rows(design), rewards, weights)
+        self._add_squares(design.place, rewards, weights)
 
-    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
+    def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
-        self.bank.gather(*arms_and_rows(grounds), rewards, weights)
-        self._add_squares(grounds.place, rewards, weights)
+        self.bank.gather(*arms_and_rows(design), rewards, weights)
+        self._add_squares(design.place, rewards, weights)
 
     def _add_squares(self, arms: Integers, rewards: Floats, weights: Floats) -> None:
         for arm in np.unique(arms[arms >= 0]).tolist():
             own = arms == arm
-            self.scatters[arm].learn_many(rewards[own], weights[own])
+            self.scatters[arm].update_many(rewards[own], weights[own])
 
-    def turn(self, on: DesignRow) -> int:
+    def observation_number(self, on: DesignRow) -> int:
         """How many rewards were learnt."""
         return self.bank.told
 
     def revise(self, revision: Revision) -> None:
         """Another value for a reward that was learnt, or none; nothing, if the arm is gone."""
-        arm, context = in_block(revision.on)
+        arm, context = arm_row(revision.on)
         if arm != GONE:
             self.bank.revise(arm, context, revision.before, revision.after, float(revision.weight))
-            told = int(self.counts[0, arm])
-            self.scatters[arm].revise(revision, self.bank.sums[arm], self.penalty, told)
+            n_observations = int(self.counts[0, arm])
+            self.scatters[arm].revise(revision, self.bank.sums[arm], self.penalty, n_observations)
 
-    def add(self, other: RidgeBankModel, places: Integers) -> None:
+    def merge(self, other: RidgeBankModel, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
-        self.bank.add(other.bank.sums, other.counts, places, other.told)
+        self.bank.add(other.bank.sums, other.counts, places, other.n_observations)
         for place, scatter in zip(places.tolist(), other.scatters, strict=True):
             if place != GONE:
-                told = int(self.counts[0, place])
-                self.scatters[place].join(scatter, self.bank.sums[place], self.penalty, told)
+                n_observations = int(self.counts[0, place])
+                self.scatters[place].merge_observations(
+                    scatter, self.bank.sums[place], self.penalty, n_observations
+                )
 
-    def growth(self) -> SufficientStatistics:
+    def sufficient_statistics(self) -> SufficientStatistics:
         """All that was learnt, as sums."""
-        return SufficientStatistics(np.array(self.bank.sums), np.array(self.counts), self.told)
+        return SufficientStatistics(np.array(self.bank.sums), np.array(self.counts), self.n_observations)
 
-    def grow(self, growth: SufficientStatistics) -> None:
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
-        self.bank.add(growth.truth, growth.counts, np.arange(self.layout.arms), growth.told)
-        for arm in np.flatnonzero(growth.counts[0]).tolist():
+        self.bank.add(
+            statistics.truth, statistics.counts, np.arange(self.layout.arms), statistics.n_observations
+        )
+        for arm in np.flatnonzero(statistics.counts[0]).tolist():
             self._begin_scatter(arm)
 
-    def over(self, layout: Layout, places: Integers) -> RidgeBankModel:
+    def rearranged(self, layout: Layout, places: Integers) -> RidgeBankModel:
         """What was learnt of the arms that stay, bit for bit: each at its old place, or new (-1)."""
-        other = RidgeBankModel(separate(layout), self.penalty)
+        other = RidgeBankModel(per_arm_layout(layout), self.penalty)
         other.bank = self.bank.over(places)
         for new, place in enumerate(places.tolist()):
             if place != GONE:
@@ -184,16 +195,16 @@ class RidgeBankModel:
     def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
         """What the noise that was seen says of every arm in a context."""
         assert isinstance(offer, ContextOffer), offer
-        return self.scattered_in(*of_all_arms(self.layout.arms, offer.context), most)
+        return self.noise_estimate_of(*all_arms_in(self.layout.arms, offer.context), most)
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
+    def noise_estimate_of(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
         """The same of arms, each in a context."""
 
         def tell(arm: int, own: Floats) -> NoiseEstimate:
-            sums, told = self.bank.sums[arm], self.counts[0, arm]
-            return noise_estimate(sums, self.penalty, self.scatters[arm], told, own, most)
+            sums, n_observations = self.bank.sums[arm], self.counts[0, arm]
+            return noise_estimate(sums, self.penalty, self.scatters[arm], n_observations, own, most)
 
-        return by_arm(arms, rows, tell)
+        return for_each_arm(arms, rows, tell)
 
 
 @final
@@ -206,8 +217,8 @@ class BankPosterior(core_bank.BankPosterior):
 
     __slots__ = ()
 
-    lasting = False
-    counted = True
+    fixed = False
+    has_counts = True
 
     @property
     def drawn(self) -> tuple[int, ...]:
@@ -259,10 +270,12 @@ class BankPosterior(core_bank.BankPosterior):
     @property
     def moments(self) -> BlockMoments:
         """What was learnt, as sums."""
-        told = self.told
-        if told is None:
+        n_observations = self.told
+        if n_observations is None:
             raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
-        return BlockMoments(tuple(Moments.of(sums, told) for sums in self.ridges().sums), told)
+        return BlockMoments(
+            tuple(Moments.of(sums, n_observations) for sums in self.ridges().sums), n_observations
+        )
 
 
 @final
@@ -279,9 +292,9 @@ class BankPendingSums:
         """Those of no decisions."""
         return BankPendingSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
 
-    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
+    def add(self, design: DesignRows, weights: Floats, times: int) -> None:
         """So many decisions on each of these more are pending, or fewer."""
-        expect_in_bank(self._sums, *arms_and_rows(grounds), weights, times)
+        expect_in_bank(self._sums, *arms_and_rows(design), weights, times)
 
     def none(self) -> BankPendingSums:
         """Sums over no decision."""
@@ -291,9 +304,9 @@ class BankPendingSums:
         """The same, which stays as it is."""
         return BankPendingSums(self._sums.copy())
 
-    def over(self, layout: Layout, places: Integers) -> BankPendingSums:
+    def rearranged(self, layout: Layout, places: Integers) -> BankPendingSums:
         """A copy, over other arms: each at its old place, or new (-1)."""
-        other, known = BankPendingSums.of(separate(layout)), places >= 0
+        other, known = BankPendingSums.of(per_arm_layout(layout)), places >= 0
         other._sums[known] = self._sums[places[known]]
         return other
 
@@ -305,8 +318,8 @@ class BankPendingSums:
 
 def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
     """A bank like this one with the numbers of a file; without factors, these are computed from the sums."""
-    told = int(fitting("told", arrays["told"], (), whole=True))
-    counts = fitting_counts(arrays["counts"], bank.arms, told)
+    n_observations = int(fitting("told", arrays["told"], (), whole=True))
+    counts = fitting_counts(arrays["counts"], bank.arms, n_observations)
     sums = fitting("truth", arrays["truth"], bank.sums.shape)
     if "factors" in arrays:  # else of a dense regression, or of another estimator
         fresh = RidgeBank(bank.arms, bank.features, bank.penalty)
@@ -317,26 +330,26 @@ def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
         solved, runs = np.array(fresh.solved), np.array(fresh.runs)
         if not (np.isfinite(solved).all() and np.isfinite(runs).all()):
             raise DamagedFile("theta is not finite: the sums in it are no sums of x x'")
-    fresh.restore(sums, solved, runs, counts, told)
+    fresh.restore(sums, solved, runs, counts, n_observations)
     return fresh
 
 
-def arms_and_rows(grounds: DesignRows) -> tuple[Integers, Integers, Floats]:
+def arms_and_rows(design: DesignRows) -> tuple[Integers, Integers, Floats]:
     """Arms, and the contexts that their rewards are learnt in, as compiled code reads them."""
-    place, row, rows, apart = grounds
-    if grounds.size and not apart:
+    place, row, rows, per_arm = design
+    if design.size and not per_arm:
         raise UnknownArm("arms that have a regression each are known in a context alone")
     return np.ascontiguousarray(place), np.ascontiguousarray(row), np.ascontiguousarray(rows)
 
 
-def in_block(on: DesignRow) -> ArmRow:
+def arm_row(on: DesignRow) -> ArmRow:
     """What a reward is learnt on, if it is an arm's own regression."""
     if not isinstance(on, ArmRow):
         raise UnknownArm(f"a reward must be learnt on an arm in a context, not on {type(on).__name__}")
     return on
 
 
-def separate(layout: Layout) -> PerArm:
+def per_arm_layout(layout: Layout) -> PerArm:
     """A layout, if it is of a regression for each arm."""
     assert isinstance(layout, PerArm), layout
     return layout

@@ -23,14 +23,14 @@ class Moments(NamedTuple):
 
     gram: Floats
     moment: Floats
-    told: int
+    n_observations: int
 
     @staticmethod
-    def of(truth: Floats, told: int) -> Moments:
+    def of(truth: Floats, n_observations: int) -> Moments:
         """Those of sums as `core/ridge.pxd` describes them, (2, d + 1, d), each with a carry."""
         sums = truth[0] + truth[1]  # with the carry: else rounding would hide that a gram is singular
         gram = np.tril(sums[:-1]) + np.tril(sums[:-1], -1).T
-        return Moments(gram, sums[-1], told)
+        return Moments(gram, sums[-1], n_observations)
 
     def least_squares(self) -> Floats:
         """The parameter of least squares; of the least length where many are equally good."""
@@ -43,9 +43,9 @@ class Moments(NamedTuple):
         """
         if strength == 0.0:
             return self.least_squares()
-        if self.told == 0:
+        if self.n_observations == 0:
             return np.zeros(self.moment.size) if start is None else np.array(start, dtype=np.float64)
-        return lasso(self.gram / self.told, self.moment / self.told, strength, start)
+        return lasso(self.gram / self.n_observations, self.moment / self.n_observations, strength, start)
 
     def least_eigenvalue(self) -> tuple[float, float]:
         """The smallest eigenvalue of sum x x', and the trace."""
@@ -60,7 +60,7 @@ class BlockMoments(NamedTuple):
     """
 
     parts: tuple[Moments, ...]
-    told: int
+    n_observations: int
 
     @property
     def gram(self) -> Floats:
@@ -82,9 +82,11 @@ class BlockMoments(NamedTuple):
             return self.least_squares()
         size = self.parts[0].moment.size
         theta = np.zeros(size * len(self.parts)) if start is None else np.array(start, dtype=np.float64)
-        if self.told > 0:
+        if self.n_observations > 0:
             for part, block in zip(self.parts, theta.reshape(-1, size), strict=True):
-                block[:] = lasso(part.gram / self.told, part.moment / self.told, strength, block)
+                block[:] = lasso(
+                    part.gram / self.n_observations, part.moment / self.n_observations, strength, block
+                )
         return theta
 
     def least_eigenvalue(self) -> tuple[float, float]:
@@ -101,14 +103,14 @@ def diagonal_of(blocks: list[Floats]) -> Floats:
     return whole.reshape(count * size, count * size)
 
 
-def fitting_sums(name: str, array: object, dim: int, told: int, penalty: float) -> Floats:
+def fitting_sums(name: str, array: object, dim: int, n_observations: int, penalty: float) -> Floats:
     """Sums of x x' and y x from elsewhere, (2, d + 1, d), if so many rewards can have brought them."""
     truth: Floats = fitting(name, array, (2, dim + 1, dim))
     with np.errstate(all="ignore"):  # numbers of a file may be anything
-        gram = Moments.of(truth, told).gram
+        gram = Moments.of(truth, n_observations).gram
         trace = float(np.trace(gram))
-    if not trace <= told * HEAVIEST_WEIGHT * (1.0 + ROUNDING):
-        raise DamagedFile(f"{name} is more than {told} rewards add up to")
+    if not trace <= n_observations * HEAVIEST_WEIGHT * (1.0 + ROUNDING):
+        raise DamagedFile(f"{name} is more than {n_observations} rewards add up to")
     if not float(np.linalg.eigvalsh(gram)[0]) >= -(ROUNDING * penalty + ROUNDED_OFF * trace):
         raise DamagedFile(f"{name} is no sum of x x'")
     return truth
@@ -124,7 +126,7 @@ class SufficientStatistics(NamedTuple):
 
     truth: Floats
     counts: Floats
-    told: int
+    n_observations: int
     common: Floats | None = None
 
     def plus(self, other: SufficientStatistics) -> SufficientStatistics:
@@ -133,18 +135,20 @@ class SufficientStatistics(NamedTuple):
         common = None
         if self.common is not None and other.common is not None:
             common = added(self.common, other.common)
-        return SufficientStatistics(truth, self.counts + other.counts, self.told + other.told, common)
+        return SufficientStatistics(
+            truth, self.counts + other.counts, self.n_observations + other.n_observations, common
+        )
 
     def minus(self, other: SufficientStatistics) -> SufficientStatistics:
         """What came since."""
         common = None if other.common is None else -other.common
-        return self.plus(SufficientStatistics(-other.truth, -other.counts, -other.told, common))
+        return self.plus(SufficientStatistics(-other.truth, -other.counts, -other.n_observations, common))
 
-    def of_no_arms(self) -> SufficientStatistics:
+    def without_arms(self) -> SufficientStatistics:
         """The same where one regression is for all arms of a map, which does not tell them apart."""
         return self._replace(counts=np.zeros((2, 0)))
 
-    def brought(self, places: Integers, count: int) -> SufficientStatistics:
+    def moved_to(self, places: Integers, count: int) -> SufficientStatistics:
         """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
         known = places >= 0
         counts = np.zeros((2, count))
@@ -154,7 +158,7 @@ class SufficientStatistics(NamedTuple):
         truth = np.zeros((count, *self.truth.shape[1:]))
         truth[places[known]] = self.truth[known]
         lost = 0 if self.common is not None else int(self.counts[0].sum() - counts[0].sum())
-        return SufficientStatistics(truth, counts, self.told - lost, self.common)
+        return SufficientStatistics(truth, counts, self.n_observations - lost, self.common)
 
 
 def added(one: Floats, two: Floats) -> Floats:
@@ -176,7 +180,7 @@ class Revision(NamedTuple):
     before: float
     after: float | None
     weight: float = 1.0
-    turn: int = 0
+    number: int = 0
 
     @property
     def pulls(self) -> int:

@@ -59,7 +59,7 @@ class Weighted:
         """The weight of rewards of x."""
         return real("weight(x)", self.weight(x.copy()), above=0)
 
-    def start(self, columns: Floats, penalty: float) -> WeightedFit:
+    def new_model(self, columns: Floats, penalty: float) -> WeightedFit:
         """Statistics over these arms, with nothing learnt."""
         return WeightedFit(columns, penalty, self)
 
@@ -72,7 +72,7 @@ class WeightedFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._weight_of = estimator.weight_of
 
-    def counted(self, on: DesignRow, weight: float) -> float:
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
         own = self._weight_of(self.row(on))
         return real("weight(x), with the weight that was told,", weight * own, above=0, most=HEAVIEST_WEIGHT)
 

@@ -406,8 +406,7 @@ def choose_allowed(
     A policy that reads `posterior.allowed` itself is shown all arms, unless `all_explored`: all that it
     chooses counts as explored.
     """
-    allowed = posterior.allowed
-    if allowed is None or (info.uses_allowed and not all_explored):
+    if (info.uses_allowed and not all_explored) or (allowed := posterior.allowed) is None:
         choice = info.chain[0].choose(t, posterior, rng)
         return choice if info.built_in else _checked_own(choice, posterior)
     if not allowed.any():

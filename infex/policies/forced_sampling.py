@@ -187,7 +187,7 @@ class LassoBandit(Forced):
     def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
         moments, forced = posterior.moments, posterior.explored.moments.lasso(self.first)
-        strength = fading_strength(self.later, 1.0, 1.0, moments.told, moments.moment.size)
+        strength = fading_strength(self.later, 1.0, 1.0, moments.n_observations, moments.moment.size)
         return posterior.scores(forced), posterior.scores(moments.lasso(strength))
 
     def compiled(self) -> ForcedSpec:
@@ -228,7 +228,7 @@ class AgnosticLassoBandit:
 
     def _scores(self, posterior: Posterior) -> Floats:
         moments = posterior.moments
-        strength = fading_strength(self.strength, 4.0, 2.0, moments.told, moments.moment.size)
+        strength = fading_strength(self.strength, 4.0, 2.0, moments.n_observations, moments.moment.size)
         return posterior.scores(moments.lasso(strength))
 
     def compiled(self) -> ForcedSpec:

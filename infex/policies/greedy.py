@@ -310,11 +310,11 @@ class GreedyFirst:
         if state.switched:
             return state
         moments = posterior.moments
-        if moments.told <= (8 * moments.moment.size if self.wait is None else self.wait):
+        if moments.n_observations <= (8 * moments.moment.size if self.wait is None else self.wait):
             return state
         least, trace = moments.least_eigenvalue()
-        level = least / moments.told / 2.0 if state.level == NO_LEVEL else state.level
-        alike = least < level * moments.told / 4.0 or least <= SINGULAR * trace
+        level = least / moments.n_observations / 2.0 if state.level == NO_LEVEL else state.level
+        alike = least < level * moments.n_observations / 4.0 or least <= SINGULAR * trace
         return state._replace(switched=bool(alike), level=level)
 
     def restore_state(self, state: object, dim: int) -> GreedyFirstState | None:

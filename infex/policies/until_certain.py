@@ -47,13 +47,13 @@ class UntilCertain(Control):
         return CertainState()
 
     def ends(self, posterior: Posterior, state: State) -> bool:
-        return posterior.lasting and CertainState(*state).arms == _checksum(posterior.arms)
+        return posterior.fixed and CertainState(*state).arms == _checksum(posterior.arms)
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return Reason.CERTAIN if self.ends(posterior, state) or self._is_certain(posterior) else None
 
     def after_skip(self, posterior: Posterior, state: State) -> State:
-        return CertainState(_checksum(posterior.arms)) if posterior.lasting else state
+        return CertainState(_checksum(posterior.arms)) if posterior.fixed else state
 
     def _is_certain(self, posterior: Posterior) -> bool:
         beta = self._confidence().choosing_radius(posterior)

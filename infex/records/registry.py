@@ -121,7 +121,7 @@ NATURE = (
 )
 
 POLICIES: Mapping[str, Row] = _listed_in(policies, "choose")
-ESTIMATORS: Mapping[str, Row] = _listed_in(models, "start")
+ESTIMATORS: Mapping[str, Row] = _listed_in(models, "new_model")
 ENVIRONMENTS: Mapping[str, Row] = _listed_in(environments, "draws")
 SCHEDULES: Mapping[str, Row] = {row.name: row for row in MADE if not issubclass(row.kind, MAPS)}
 OTHER_NAMES: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}

@@ -209,7 +209,7 @@ def _play_contexts(
     form, size = plan.form, (instance.count, instance.context_dim, checked_penalty(terms.penalty))
     source = RewardSource(instance.law, seed, instance.key)
     run = ContextsRun(
-        RidgeBank(*size, None if learnt is None else learnt.growth().truth),
+        RidgeBank(*size, None if learnt is None else learnt.sufficient_statistics().truth),
         form.core_base,
         instance.law.kind,
         instance.law.noises,
@@ -352,11 +352,11 @@ class RunStatistics:
         self.columns = np.zeros((len(ridge.columns), 0)) if changing else ridge.columns
         self.penalty = ridge.penalty
 
-    def known(self) -> RidgePosterior:
+    def posterior(self) -> RidgePosterior:
         """What is known of the fixed arms; a copy, as the run goes on."""
         return RidgePosterior(self._ridge).copy()
 
-    def entered(self) -> None:
+    def set_warm_start(self) -> None:
         """Nothing is searched for."""
 
 

@@ -44,9 +44,9 @@ def play_in_python(
         standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
         memory = ModelState.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
     if learnt is not None:
-        memory.all.grow(learnt.growth())
+        memory.all.add_statistics(learnt.sufficient_statistics())
     if narrows and delays is not None:
-        memory.foresee()
+        memory.track_pending()
     source = RewardSource(instance.law, seed, instance.key)
     tally = Tally(instance.count, horizon, record, steady=is_steady(instance))
     rng = stream(seed, "policy", label, instance.key)
@@ -65,7 +65,7 @@ def play_in_python(
         explored=tally.explored,
         optimal=tally.optimal,
         seconds=time.perf_counter() - begun,
-        log_det_ratio=float(memory.all.known().log_det_ratio),
+        log_det_ratio=float(memory.all.posterior().log_det_ratio),
         counts=tally.counts,
         points=(tally.checkpoints, tally.curve),
         arms=tally.arms if record else None,
@@ -175,11 +175,11 @@ class PythonLoop:
         offer = ContextOffer(columns) if columns is not None and columns.ndim == 1 else columns
         posterior = self._agent.posterior(offer)
         step = self._agent.decide(t, posterior, self._rng)
-        return step, 0.0 if self._agent.memory.pending_design is None else posterior.estimate(step.choice.arm)
+        return step, 0.0 if self._agent.model.pending_design is None else posterior.estimate(step.choice.arm)
 
     def _learn(self, t: int, gained: Arrival, decision: Unrewarded) -> None:
         """The reward of round t goes on its way, and those that are due arrive."""
-        agent, pending_design = self._agent, self._agent.memory.pending_design
+        agent, pending_design = self._agent, self._agent.model.pending_design
         if self._delays is None:
             agent.learn(*gained)
             return

@@ -157,10 +157,10 @@ def test_windows_of_a_base_with_its_own_clock_are_refused() -> None:
 @pytest.mark.parametrize("estimator", [None, models.Lasso(), models.Logistic()])
 def test_rewards_are_learnt_on_arms_that_are_there(on: int, estimator: Any) -> None:
     agent = agent_of(Greedy(), estimator)
-    before = {name: array.copy() for name, array in agent.memory.arrays().items()}
+    before = {name: array.copy() for name, array in agent.model.arrays().items()}
     with pytest.raises(UnknownArm, match=f"cannot be learnt on arm {on} of 3"):
         agent.learn(0, on, 1.0, explored=False)
-    for name, array in agent.memory.arrays().items():
+    for name, array in agent.model.arrays().items():
         np.testing.assert_array_equal(array, before[name])
 
 
@@ -189,7 +189,7 @@ def test_a_weight_that_raises_once_is_asked_before_anybody_learns() -> None:
             agent.learn(0, 0, reward, explored=True)
         agent.learn(0, 0, reward, explored=True)
     assert (len(asked), taught) == (4, [0.5, 0.25])
-    both = agent.memory.posterior()
+    both = agent.model.posterior()
     assert both.pulls.tolist() == both.explored.pulls.tolist() == [2, 0, 0]
     np.testing.assert_allclose(both.estimates, both.explored.estimates)
     assert both.estimates[0] == pytest.approx(2 * 0.75 / (1 + 4))

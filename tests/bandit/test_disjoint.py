@@ -43,7 +43,7 @@ from infex import (
     until_certain,
 )
 from infex.arrays import Floats
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
 from infex.models.layout import ContextOffer, PerArm
@@ -315,7 +315,7 @@ def test_arms_that_come_and_go_leave_the_others_as_they_were(seed: int) -> None:
             theta = np.linalg.solve(gram, sum((y * x for x, y in pulls[row.label]), np.zeros(2)))
             assert row.estimate == pytest.approx(context @ theta, abs=1e-10)
             assert row.pulls == len(pulls[row.label])
-    assert bandit._agent.memory.all.told == sum(map(len, pulls.values()))
+    assert bandit._agent.model.all.n_observations == sum(map(len, pulls.values()))
 
 
 def test_thousands_of_arms_that_came_and_went_leave_no_trace(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_thousands_of_arms_that_came_and_went_leave_no_trace(tmp_path: Path) -> 
     recent = len(bandit._agent.account.recent)  # explorations, which limits look back at
     assert abs(sizes[1] - sizes[0]) <= 64 + 64 * recent
     assert abs(sizes[3] - sizes[2]) <= 256 + 64 * recent
-    _, arrays = persistence.read(tmp_path / "after.infex")
+    _, arrays = archive.read(tmp_path / "after.infex")
     assert arrays["all truth"].shape == (ARMS, 2, DIM + 1, DIM)
 
 
@@ -433,7 +433,7 @@ def test_arms_of_other_maps_come_and_go_and_what_was_learnt_stays(
     assert bandit.labels == (("b", "c") if labels or rule.labels else None)
     assert bandit.estimates(context=context).estimate[0] == before.estimate[1]
     bandit.tell(first, 0.0)
-    assert bandit._agent.memory.all.told == 2
+    assert bandit._agent.model.all.n_observations == 2
     bandit.remove_arms("c" if bandit.labels else 1)
     assert bandit.features is not None
     assert bandit.features.count == 1

@@ -33,7 +33,7 @@ from infex import (
     paused,
     to_record,
 )
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import CannotLoad, DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
 from infex.policies.choice import ScheduleStatus
 from infex.policies.controls import State
@@ -246,9 +246,9 @@ def test_a_named_tuple_of_a_users_is_no_note_as_a_file_could_not_give_it_back() 
 def test_a_file_whose_map_is_not_that_of_what_was_learnt_is_refused(tmp_path: Path, arms: int) -> None:
     path = tmp_path / "x.infex"
     Bandit(features=features.disjoint(2, 1), policy=LinUCB()).save(path)
-    stored, arrays = persistence.read(path)
+    stored, arrays = archive.read(path)
     stored["features"]["arms"] = arms
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match="its map has"):
         Bandit.load(path)
 

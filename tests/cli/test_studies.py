@@ -215,8 +215,8 @@ def test_export_writes_the_schema_of_logs(tmp_path: Path) -> None:
                 found.unit,
                 decision.explored,
             )
-            assert (row["probability"], row["greedy"]) == (decision.propensity, decision.greedy)
-            assert row["chance"] == (None if held else decision.explore_probability)
+            assert (row["propensity"], row["greedy"]) == (decision.propensity, decision.greedy)
+            assert row["explore_probability"] == (None if held else decision.explore_probability)
             assert row["time"] == found.at
             assert found.request is not None
             np.testing.assert_array_equal(row["context"], VISITOR.encode(found.request["context"]).vector)

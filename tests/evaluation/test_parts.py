@@ -24,8 +24,8 @@ def soft() -> Log:
     return Log(
         arm=found["soft_action"],
         reward=found["soft_reward"],
-        probability=found["soft_pscore"],
-        laws=found["soft_behaviour"],
+        propensity=found["soft_pscore"],
+        base_propensities=found["soft_behaviour"],
         context=found["soft_context"],
     )
 
@@ -46,11 +46,11 @@ def parts(log: Log, size: int = 400) -> list[Log]:
 @pytest.mark.parametrize("name", TARGETS)
 def test_parts_add_up_to_the_whole(name: str) -> None:
     whole = {
-        way: evaluation.evaluate(soft(), TARGETS, way=way, noise=0.5, bound=1.0)
-        for way in ("model", "weights")
+        estimator: evaluation.evaluate(soft(), TARGETS, estimator=estimator, noise=0.5, bound=1.0)
+        for estimator in ("dm", "ips")
     }
     found = evaluation.evaluate_parts(parts(soft()), TARGETS, noise=0.5, bound=1.0)[name]
-    model, weighted = whole["model"][name], whole["weights"][name]
+    model, weighted = whole["dm"][name], whole["ips"][name]
     assert found.model == pytest.approx(model.value, abs=1e-12)
     assert found.model_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
     assert found.weighted == pytest.approx(weighted.value, abs=1e-12)
@@ -62,10 +62,10 @@ def test_parts_add_up_to_the_whole(name: str) -> None:
 
 def test_explorations_of_a_schedule_add_up_too() -> None:
     found = evaluation.evaluate_parts(parts(as_log("jit")), {"first": 0})["first"]
-    whole = evaluation.evaluate(as_log("jit"), {"first": 0}, way="weights")["first"]
+    whole = evaluation.evaluate(as_log("jit"), {"first": 0}, estimator="ips")["first"]
     assert found.draws == 60
     assert found.weighted == pytest.approx(whole.value, abs=1e-12)
-    model = evaluation.evaluate(as_log("jit"), {"first": 0}, way="model")["first"]
+    model = evaluation.evaluate(as_log("jit"), {"first": 0}, estimator="dm")["first"]
     assert found.model_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
 
 
@@ -77,7 +77,7 @@ def test_without_support_there_is_no_weighted_value() -> None:
 
 
 def test_an_interval_of_nothing_is_none() -> None:
-    log = Log(arm=[0, 1] * 5, reward=[0.0] * 10, probability=[0.5] * 10)
+    log = Log(arm=[0, 1] * 5, reward=[0.0] * 10, propensity=[0.5] * 10)
     found = evaluation.evaluate_parts([log], {"x": 0})["x"]
     assert found.weighted == 0.0
     assert found.weighted_bounds is not None

@@ -134,8 +134,8 @@ def test_weights_count_in_exploring_rounds_kept_apart() -> None:
         decision = bandit.ask()
         bandit.tell(decision, GIVEN.reward(t, decision.arm), weight=3.0)
     assert bandit.posterior().explored.pulls.sum() == 9
-    assert bandit._agent.memory.explored is not None
-    assert bandit._agent.memory.explored.told == 9
+    assert bandit._agent.model.explored is not None
+    assert bandit._agent.model.explored.n_observations == 9
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -184,7 +184,7 @@ def test_what_two_bandits_learnt_adds_up(estimator: Any) -> None:
         reward = float(GIVEN.reward(t, decision.arm) > 0)
         bandit.tell(decision, reward)
         whole.drop(same)
-        whole._agent.memory.learn(decision.arm, reward, decision.explored)
+        whole._agent.model.learn(decision.arm, reward, decision.explored)
     one.apply(other.changes())
     np.testing.assert_allclose(one.posterior().widths, whole.posterior().widths, rtol=1e-8)
     np.testing.assert_allclose(one.posterior().estimates, whole.posterior().estimates, rtol=1e-6, atol=1e-8)
@@ -247,7 +247,7 @@ class Curious:
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         theta = posterior.moments.least_squares()
-        assert posterior.moments.told <= max(t - 1, 17)
+        assert posterior.moments.n_observations <= max(t - 1, 17)
         return Choice(infex.best(np.asarray(posterior.arms @ theta)))
 
 
@@ -307,7 +307,7 @@ def test_a_shorter_window_keeps_the_last_rewards(tmp_path: Path) -> None:
     go_on(bandit, 50)
     bandit.save(path)
     loaded = Bandit.load(path, estimator=short, adopt=True)
-    assert loaded.posterior().moments.told == 4
+    assert loaded.posterior().moments.n_observations == 4
 
 
 @pytest.mark.parametrize(

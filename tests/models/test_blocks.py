@@ -22,7 +22,7 @@ from infex.errors import (
 )
 from infex.models.fit import FitBank
 from infex.models.layout import ArmRow, ContextOffer, PerArm
-from infex.models.model import ModelState, started
+from infex.models.model import ModelState, new_model
 from infex.models.posterior import Posterior
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import BankPosterior, RidgeBankModel
@@ -73,7 +73,7 @@ def cases(draw: Any, weights: bool = True, binary: bool = False) -> Case:
 def learnt(statistics: Any, case: Case) -> Any:
     for arm, x, reward, weight in case.told:
         on = ArmRow(arm, x)
-        statistics.learn(on, reward, statistics.counted(on, weight))
+        statistics.update(on, reward, statistics.effective_weight(on, weight))
     return statistics
 
 
@@ -85,7 +85,7 @@ def ridges(case: Case) -> list[RidgeModel]:
     """K ridges by themselves."""
     found = [RidgeModel(np.empty((case.dim, 0)), case.penalty) for _ in range(case.arms)]
     for arm, x, reward, weight in case.told:
-        found[arm].learn(x, reward, weight)
+        found[arm].update(x, reward, weight)
     return found
 
 
@@ -93,13 +93,13 @@ def dense(case: Case) -> Posterior:
     """One regression of all blocks, as features.interactions(np.eye(K), c) has it, in the case's context."""
     ridge = RidgeModel(np.empty((case.arms * case.dim, 0)), case.penalty)
     for arm, x, reward, weight in case.told:
-        ridge.learn(ArmRow(arm, x).row(case.arms * case.dim), reward, weight)
+        ridge.update(ArmRow(arm, x).row(case.arms * case.dim), reward, weight)
     rows = [ArmRow(arm, case.context).row(case.arms * case.dim) for arm in range(case.arms)]
-    return Posterior(ridge.known().on(np.ascontiguousarray(np.array(rows).T)))
+    return Posterior(ridge.posterior().on(np.ascontiguousarray(np.array(rows).T)))
 
 
 def asked(statistics: Any, case: Case) -> Posterior:
-    return Posterior(statistics.known().on(ContextOffer(case.context)))
+    return Posterior(statistics.posterior().on(ContextOffer(case.context)))
 
 
 @given(case=cases())
@@ -110,8 +110,8 @@ def test_each_block_is_a_ridge_by_itself_to_the_last_bit(case: Case) -> None:
         arrays = ridge.arrays()
         np.testing.assert_array_equal(found.bank.sums[arm], arrays["truth"])
         np.testing.assert_array_equal(found.bank.solved[arm], arrays["solved"])
-        assert found.bank.over(np.array([arm])).log_det_ratio == ridge.known().log_det_ratio
-    assert found.told == len(case.told)
+        assert found.bank.over(np.array([arm])).log_det_ratio == ridge.posterior().log_det_ratio
+    assert found.n_observations == len(case.told)
 
 
 @given(case=cases())
@@ -159,7 +159,7 @@ def test_what_policies_read_is_what_one_dense_regression_says(case: Case) -> Non
 @settings(max_examples=40, deadline=None)
 def test_sums_and_what_is_fitted_to_them_are_those_of_one_regression(case: Case) -> None:
     mine, whole = asked(blocks(case), case).moments, dense(case).moments
-    assert mine.told == whole.told == len(case.told)
+    assert mine.n_observations == whole.n_observations == len(case.told)
     np.testing.assert_allclose(mine.gram, whole.gram, atol=1e-10)
     np.testing.assert_allclose(mine.moment, whole.moment, atol=1e-10)
     np.testing.assert_allclose(mine.lasso(0.01), whole.lasso(0.01), atol=1e-6)
@@ -191,11 +191,11 @@ def test_some_arms_alone_are_known_as_among_all(case: Case, data: Any) -> None:
 def test_the_radius_of_an_arm_does_not_move_when_others_get_data() -> None:
     """It took the log_det_ratio of all blocks: an arm's interval grew with other arms' rewards."""
     ridge, x = RidgeBankModel(PerArm(3, 2)), np.array([0.6, 0.8])
-    ridge.learn(ArmRow(0, x), 1.0)
-    before = Confidence().radius(Posterior(ridge.known().on(ContextOffer(x))))
+    ridge.update(ArmRow(0, x), 1.0)
+    before = Confidence().radius(Posterior(ridge.posterior().on(ContextOffer(x))))
     for _ in range(100):
-        ridge.learn(ArmRow(1, x), 1.0)
-    after = Confidence().radius(Posterior(ridge.known().on(ContextOffer(x))))
+        ridge.update(ArmRow(1, x), 1.0)
+    after = Confidence().radius(Posterior(ridge.posterior().on(ContextOffer(x))))
     assert isinstance(before, np.ndarray)
     assert isinstance(after, np.ndarray)
     assert before[[0, 2]].tolist() == after[[0, 2]].tolist()
@@ -208,18 +208,18 @@ def test_the_radius_of_an_arm_does_not_move_when_others_get_data() -> None:
 def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, data: Any) -> None:
     binary = isinstance(estimator, models.Logistic)
     case = data.draw(cases(weights=not binary, binary=binary))
-    found = started(PerArm(case.arms, case.dim), case.penalty, estimator)
-    apart = [estimator.start(np.empty((case.dim, 0)), case.penalty) for _ in range(case.arms)]
+    found = new_model(PerArm(case.arms, case.dim), case.penalty, estimator)
+    apart = [estimator.new_model(np.empty((case.dim, 0)), case.penalty) for _ in range(case.arms)]
     for arm, x, reward, weight in case.told:
         on = ArmRow(arm, x)
-        found.refuse(reward)
-        found.learn(on, reward, found.counted(on, weight))
-        apart[arm].learn(x, reward, apart[arm].counted(x, weight))
+        found.check_reward(reward)
+        found.update(on, reward, found.effective_weight(on, weight))
+        apart[arm].update(x, reward, apart[arm].effective_weight(x, weight))
         if case.rng.random() < 0.7:
             for each in (found, *apart):
-                each.entered()
-    posterior = Posterior(found.known().on(ContextOffer(case.context)))
-    each = [part.known().on(np.ascontiguousarray(case.context[:, None])) for part in apart]
+                each.set_warm_start()
+    posterior = Posterior(found.posterior().on(ContextOffer(case.context)))
+    each = [part.posterior().on(np.ascontiguousarray(case.context[:, None])) for part in apart]
     np.testing.assert_allclose(posterior.estimates, [known.estimate(0) for known in each], atol=1e-10)
     np.testing.assert_allclose(posterior.widths, [known.width(0) for known in each], rtol=1e-10)
     np.testing.assert_allclose(posterior.upper(0.6), [known.upper(0.6)[0] for known in each], rtol=1e-9)
@@ -228,7 +228,7 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
     draws = case.rng.standard_normal((case.arms, case.dim))
     sampled = [known.perturbed(0.2, row)[0] for known, row in zip(each, draws, strict=True)]
     np.testing.assert_allclose(posterior._known.perturbed(0.2, draws), sampled, rtol=1e-9, atol=1e-12)
-    assert (found.told, found.penalty, found.squares) == (
+    assert (found.n_observations, found.penalty, found.is_least_squares) == (
         len(case.told),
         each[0].penalty,
         not binary,
@@ -238,13 +238,13 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
             kept, expected = mine.arrays(), theirs.arrays()  # where searches start from, too
             assert all(np.array_equal(kept[name], expected[name]) for name in expected)
     if not binary:
-        assert posterior.moments.told == sum(known.moments.told for known in each)
+        assert posterior.moments.n_observations == sum(known.moments.n_observations for known in each)
 
 
 def test_spherical_draws_are_on_a_sphere_for_each_arm() -> None:
     """One ridge of c = 1 then has eta = +1 or -1."""
     ridge = RidgeBankModel(PerArm(50, 1))
-    posterior = Posterior(ridge.known().on(ContextOffer(np.ones(1))))
+    posterior = Posterior(ridge.posterior().on(ContextOffer(np.ones(1))))
     scores = posterior.perturbed(1.0, np.random.default_rng(1), "spherical")
     np.testing.assert_allclose(np.abs(scores), 1.0)
 
@@ -252,15 +252,15 @@ def test_spherical_draws_are_on_a_sphere_for_each_arm() -> None:
 @pytest.mark.parametrize("estimator", [None, models.Lasso()])
 def test_what_is_known_is_of_now_and_a_copy_stays(estimator: Any) -> None:
     x = np.array([0.6, 0.8])
-    statistics = started(PerArm(2, 2), 1.0, estimator)
-    statistics.learn(ArmRow(0, x), 1.0)
-    held, live = copy.deepcopy(statistics), statistics.known().on(ContextOffer(x))
+    statistics = new_model(PerArm(2, 2), 1.0, estimator)
+    statistics.update(ArmRow(0, x), 1.0)
+    held, live = copy.deepcopy(statistics), statistics.posterior().on(ContextOffer(x))
     assert isinstance(live, BankPosterior)
     kept = live.copy()
     for reward in (5.0, -3.0):
-        statistics.learn(ArmRow(0, x), reward)
-        statistics.known().on(ContextOffer(x))
-    expected = held.known().on(ContextOffer(x))
+        statistics.update(ArmRow(0, x), reward)
+        statistics.posterior().on(ContextOffer(x))
+    expected = held.posterior().on(ContextOffer(x))
     for name in ("widths", "estimates", "counts", "theta", "factor", "log_det_ratio", "greedy"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
         with pytest.raises(StalePosterior, match="learnt since"):
@@ -286,16 +286,16 @@ def test_what_is_kept_goes_on_bit_for_bit(estimator: Any, data: Any) -> None:
     binary = isinstance(estimator, models.Logistic)
     case = data.draw(cases(weights=not binary, binary=binary))
     layout = PerArm(case.arms, case.dim)
-    one = learnt(started(layout, case.penalty, estimator), case)
-    other = started(layout, case.penalty, estimator)
+    one = learnt(new_model(layout, case.penalty, estimator), case)
+    other = new_model(layout, case.penalty, estimator)
     other.restore(copy.deepcopy(one.arrays()))
     for each in (one, other):
-        each.entered()
+        each.set_warm_start()
         learnt(each, case)
     mine, theirs = (asked(each, case) for each in (one, other))
     for name in ("estimates", "widths", "pulls", "sums", "log_det_ratio"):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
-    assert one.told == other.told == 2 * len(case.told)
+    assert one.n_observations == other.n_observations == 2 * len(case.told)
 
 
 @given(case=cases(), data=st.data())
@@ -304,14 +304,14 @@ def test_arms_come_and_go_and_the_others_keep_all(case: Case, data: Any) -> None
     old = data.draw(st.lists(st.integers(-1, case.arms - 1), min_size=1, max_size=8, unique_by=id))
     kept = [place for n, place in enumerate(old) if place < 0 or place not in old[:n]]
     ridge = blocks(case)
-    moved = ridge.over(PerArm(len(kept), case.dim), np.array(kept))
+    moved = ridge.rearranged(PerArm(len(kept), case.dim), np.array(kept))
     fresh = RidgeBankModel(PerArm(1, case.dim), case.penalty)
     for new, place in enumerate(kept):
         source, at = (fresh, 0) if place < 0 else (ridge, place)
         for name in ("sums", "solved", "runs"):
             np.testing.assert_array_equal(getattr(moved.bank, name)[new], getattr(source.bank, name)[at])
         assert moved.counts[:, new].tolist() == source.counts[:, at].tolist()
-    assert moved.told == sum(arm in kept for arm, *_ in case.told)
+    assert moved.n_observations == sum(arm in kept for arm, *_ in case.told)
     before = asked(ridge, case)
     np.testing.assert_array_equal(
         asked(moved, case).widths[[place >= 0 for place in kept]],
@@ -325,44 +325,44 @@ def test_adding_another_is_having_learnt_both(case: Case) -> None:
     half = len(case.told) // 2
     layout = PerArm(case.arms, case.dim)
     for estimator in (None, models.Lasso()):
-        one = learnt(started(layout, case.penalty, estimator), case._replace(told=case.told[:half]))
-        other = learnt(started(layout, case.penalty, estimator), case._replace(told=case.told[half:]))
-        one.add(other, np.arange(case.arms))
-        whole = asked(learnt(started(layout, case.penalty, estimator), case), case)
+        one = learnt(new_model(layout, case.penalty, estimator), case._replace(told=case.told[:half]))
+        other = learnt(new_model(layout, case.penalty, estimator), case._replace(told=case.told[half:]))
+        one.merge(other, np.arange(case.arms))
+        whole = asked(learnt(new_model(layout, case.penalty, estimator), case), case)
         found = asked(one, case)
         np.testing.assert_allclose(found.estimates, whole.estimates, atol=1e-8)
         np.testing.assert_allclose(found.widths, whole.widths, rtol=1e-9)
         assert found.pulls.tolist() == whole.pulls.tolist()
-        assert one.told == len(case.told)
+        assert one.n_observations == len(case.told)
 
 
 def test_rewards_that_count_by_their_order_cannot_be_added() -> None:
     pair = [FitBank(PerArm(2, 1), 1.0, models.Windowed(size=3)) for _ in range(2)]
     with pytest.raises(CannotMerge, match="count by their order"):
-        pair[0].add(pair[1], np.arange(2))
+        pair[0].merge(pair[1], np.arange(2))
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:
     ridge = RidgeBankModel(PerArm(2, 3))
     with pytest.raises(UnknownArm, match="on an arm in a context, not on int"):
-        ridge.learn(1, 1.0)
+        ridge.update(1, 1.0)
     with pytest.raises(UnknownArm, match="arm 2 of 2"):
-        ridge.learn(ArmRow(2, np.zeros(3)), 1.0)
-    posterior = Posterior(ridge.known().on(ContextOffer(np.zeros(3))))
+        ridge.update(ArmRow(2, np.zeros(3)), 1.0)
+    posterior = Posterior(ridge.posterior().on(ContextOffer(np.zeros(3))))
     with pytest.raises(NotKept, match="known in a context, not by rows"):
         posterior.on(np.zeros((6, 2)))
     with pytest.raises(InvalidChoice, match="cannot be learnt on the features of a Choice"):
         posterior.design_row(0, np.zeros(6))
     plain = RidgeModel(np.eye(2))
     with pytest.raises(UnknownArm, match="needs a regression for each arm"):
-        plain.learn(ArmRow(0, np.zeros(2)), 1.0)
+        plain.update(ArmRow(0, np.zeros(2)), 1.0)
     with pytest.raises(InvalidArms, match="cannot go on as one for each of 3 arms"):
-        plain.over(PerArm(3, 2), NO_PLACES)
+        plain.rearranged(PerArm(3, 2), NO_PLACES)
     with pytest.raises(NotKept, match="a context alone says nothing"):
-        plain.known().on(ContextOffer(np.zeros(2)))
+        plain.posterior().on(ContextOffer(np.zeros(2)))
     with pytest.raises(InvalidChoice, match="have one radius, got 2"):
-        Posterior(plain.known()).upper(np.ones(2))
-    assert (ridge.told, plain.told) == (0, 0)
+        Posterior(plain.posterior()).upper(np.ones(2))
+    assert (ridge.n_observations, plain.n_observations) == (0, 0)
 
 
 def test_a_reward_of_an_arm_that_is_gone_is_learnt_nowhere() -> None:
@@ -380,12 +380,12 @@ def test_a_reward_of_an_arm_that_is_gone_is_learnt_nowhere() -> None:
 def test_arrays_of_another_shape_or_without_numbers_are_refused(name: str) -> None:
     ridge = RidgeBankModel(PerArm(2, 2))
     for arm in (0, 1, 1):
-        ridge.learn(ArmRow(arm, np.array([0.3, 0.4])), 1.0)
+        ridge.update(ArmRow(arm, np.array([0.3, 0.4])), 1.0)
     other = RidgeBankModel(PerArm(2, 2))
     for wrong in (np.full_like(ridge.arrays()[name], np.nan), ridge.arrays()[name][:1], np.array("x")):
         with pytest.raises(DamagedFile, match=name):
             other.restore(ridge.arrays() | {name: wrong})
-    assert other.told == 0
+    assert other.n_observations == 0
 
 
 def test_sums_that_no_rewards_add_up_to_are_refused() -> None:

@@ -50,7 +50,7 @@ def test_what_is_narrowed_does_not_depend_on_the_way_there(seed: int, dim: int, 
         around.add(DesignRows.on_arms(places[place : place + 1]), np.ones(1), -1)
     on_rows(straight, rows[stay], weights[stay])
     straight.add(DesignRows.on_arms(places[stay]), np.ones(int(stay.sum())), 1)
-    known = RidgeModel(columns).known()
+    known = RidgeModel(columns).posterior()
     for sums, like in (
         (around, straight),
         (around.copy(), straight),
@@ -90,13 +90,13 @@ def test_what_is_narrowed_is_v_with_the_pending_x_in_it(
     ridge = RidgeModel(columns, penalty)
     gram = penalty * np.eye(dim)
     for arm in np.sort(rng.integers(arms, size=told)):  # which makes runs
-        ridge.learn(int(arm), float(rng.standard_normal()))
+        ridge.update(int(arm), float(rng.standard_normal()))
         gram += np.outer(columns[:, arm], columns[:, arm])
     sums = RidgePendingSums(columns)
     for arm in rng.integers(arms, size=waiting):
         sums.add(DesignRows.on_arms(np.array([arm])), np.ones(1), 1)
         gram += np.outer(columns[:, arm], columns[:, arm])
-    known = ridge.known()
+    known = ridge.posterior()
     narrowed = sums.narrowed(known)
     inverse = np.linalg.inv(gram)
     np.testing.assert_array_equal(narrowed.estimates, known.estimates)
@@ -122,10 +122,10 @@ def test_nothing_is_wider_with_what_is_pending_however_small_the_penalty(penalty
     rng = np.random.default_rng(3)
     columns = np.ascontiguousarray(unit(rng, 5, 4).T)
     ridge, sums = RidgeModel(columns, penalty), RidgePendingSums(columns)
-    before = np.array(ridge.known().widths)
+    before = np.array(ridge.posterior().widths)
     for arm in range(3):
         sums.add(DesignRows.on_arms(np.array([arm])), np.ones(1), 10**6)
-        after = np.array(sums.narrowed(ridge.known()).widths)
+        after = np.array(sums.narrowed(ridge.posterior()).widths)
         assert np.isfinite(after).all()
         assert (after <= before * (1 + 1e-9)).all()
         assert after[arm] < 2e-3
@@ -134,7 +134,7 @@ def test_nothing_is_wider_with_what_is_pending_however_small_the_penalty(penalty
 
 def remembered(apart: bool = False) -> ModelState:
     memory = ModelState.empty(np.eye(3), 1.0, apart)
-    memory.foresee()
+    memory.track_pending()
     return memory
 
 

@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from infex import Bandit, Greedy, LinUCB, models
 from infex.arrays import Floats
+from infex.core.bank import RidgeBank
 from infex.errors import InvalidSetting
 from infex.models.ridge import RidgeModel, RidgePosterior
 from tests.models.exact import Exact, Row, dot, solve
@@ -54,6 +55,7 @@ def assert_exact(known: RidgePosterior, exact: Weighed, rows: Floats, size: floa
     apart=st.sampled_from([1.0, 1e-2, 1e-5, 1e-8]),
     size=st.sampled_from([1.0, 1e4, 1e9]),
 )
+@example(seed=999999, dim=5, count=4, power=0.0, heaviest=12, apart=1.0, size=1.0)
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_all_is_as_exact_fractions_have_it_and_a_file_of_it_is_believed(
     seed: int, dim: int, count: int, power: float, heaviest: int, apart: float, size: float
@@ -67,17 +69,38 @@ def test_all_is_as_exact_fractions_have_it_and_a_file_of_it_is_believed(
     for _ in range(60):
         arm, reward = int(rng.integers(count)), float(size * rng.choice([-1.0, 1.0, 0.3]))
         weight = float(10 ** rng.uniform(0, heaviest)) if rng.random() < 0.7 else 1.0
-        ridge.learn(arm, reward, weight)
+        ridge.update(arm, reward, weight)
         told.append((arm, reward, weight))
     exact = Weighed(arms, told, penalty)
     rows = rng.standard_normal((3, dim))
     rows /= 1.01 * np.linalg.norm(rows, axis=1, keepdims=True)
-    assert_exact(ridge.known(), exact, np.vstack([rows, arms]), size)
-    anew = ridge.over(ridge.columns, np.arange(count))
-    assert_exact(anew.known(), exact, np.vstack([rows, arms]), size)
+    assert_exact(ridge.posterior(), exact, np.vstack([rows, arms]), size)
+    anew = ridge.rearranged(ridge.columns, np.arange(count))
+    assert_exact(anew.posterior(), exact, np.vstack([rows, arms]), size)
     other = RidgeModel(arms.T, penalty)
     other.restore(ridge.arrays())
-    np.testing.assert_array_equal(other.known().estimates, ridge.known().estimates)
+    np.testing.assert_array_equal(other.posterior().estimates, ridge.posterior().estimates)
+
+
+@pytest.mark.parametrize("penalty", [1e-9, 1e-2, 1.0, 30.0])
+@pytest.mark.parametrize("tilt", [1.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("seed", range(5))
+def test_estimates_hold_where_no_reward_was_seen(seed: int, tilt: float, penalty: float) -> None:
+    """V is the penalty along (1, -1, tilt) and 1e12 elsewhere: estimates along it were off by up to 1e-4."""
+    rng, across = np.random.default_rng(seed), np.array([1.0, -1.0, tilt])
+    rows = rng.standard_normal((40, 3))
+    rows -= np.outer(rows @ across, across) / (across @ across)
+    rows /= 1.01 * np.linalg.norm(rows, axis=1, keepdims=True)
+    told = [(place, float(rng.choice([-1.0, 1.0])), float(10 ** rng.uniform(3, 12))) for place in range(40)]
+    ridge, bank = RidgeModel(np.zeros((3, 0)), penalty), RidgeBank(1, 3, penalty)
+    for place, reward, weight in told:
+        ridge.update(rows[place], reward, weight)
+        bank.update(0, rows[place], reward, weight)
+    exact, asked = Weighed(rows, told, penalty), np.vstack([np.eye(3), across[None] / 2])
+    assert_exact(ridge.posterior(), exact, asked, 1.0)
+    means = np.array([float(dot(x, exact.theta)) for x in fractions_of(asked)])
+    found = np.array([bank.estimates(x)[0] for x in asked])
+    np.testing.assert_allclose(found, means, rtol=1e-6, atol=1e-6 * (1.0 + penalty**-0.5))
 
 
 @pytest.mark.parametrize(("penalty", "weight"), [(1e-6, 1e8), (1e-6, 1e10), (1e-4, 1e12), (1e-10, 1e12)])
@@ -100,11 +123,11 @@ def test_the_factor_does_not_depend_on_the_size_of_rewards(size: float) -> None:
     """It was found as theta + M'e - theta: with rewards of 1e16 it was nothing."""
     ridge, plain = (RidgeModel(np.eye(2) / 2) for _ in range(2))
     for turn in range(10):
-        ridge.learn(turn // 4 % 2, size)
-        plain.learn(turn // 4 % 2, 1.0)
-    np.testing.assert_array_equal(ridge.known().factor, plain.known().factor)
-    pulls = ridge.known().counts[0]
-    np.testing.assert_allclose(ridge.known().factor, np.diag(1 / np.sqrt(1 + pulls / 4)))
+        ridge.update(turn // 4 % 2, size)
+        plain.update(turn // 4 % 2, 1.0)
+    np.testing.assert_array_equal(ridge.posterior().factor, plain.posterior().factor)
+    pulls = ridge.posterior().counts[0]
+    np.testing.assert_allclose(ridge.posterior().factor, np.diag(1 / np.sqrt(1 + pulls / 4)))
     other = RidgeModel(np.eye(2) / 2)
     other.restore(ridge.arrays())
 

@@ -15,7 +15,7 @@ from infex.arrays import Floats
 from infex.errors import DamagedFile, InvalidChoice, InvalidSetting, NotKept, StalePosterior, UnknownArm
 from infex.models.hybrid import HybridModel
 from infex.models.layout import ArmRow, ContextOffer, DesignRow, DesignRows, PerArm
-from infex.models.model import ModelState, started
+from infex.models.model import ModelState, new_model
 from infex.models.posterior import Posterior
 from infex.models.ridge import RidgeModel
 
@@ -68,12 +68,12 @@ def cases(draw: Any, least: float = -2.0, weights: bool = True) -> Case:
 def learnt(case: Case) -> HybridModel:
     found = HybridModel(case.layout, case.penalty)
     for row, reward, weight in case.told:
-        found.learn(row, reward, weight)
+        found.update(row, reward, weight)
     return found
 
 
 def asked(statistics: HybridModel, case: Case) -> Posterior:
-    return Posterior(statistics.known().on(case.offer))
+    return Posterior(statistics.posterior().on(case.offer))
 
 
 def dense_row(case: Case, row: ArmRow) -> Floats:
@@ -84,9 +84,9 @@ def dense(case: Case) -> Posterior:
     """One regression of joined rows."""
     ridge = RidgeModel(np.empty((case.layout.parameters, 0)), case.penalty)
     for row, reward, weight in case.told:
-        ridge.learn(dense_row(case, row), reward, weight)
+        ridge.update(dense_row(case, row), reward, weight)
     rows = [dense_row(case, on(case.offer, arm)) for arm in range(case.layout.arms)]
-    return Posterior(ridge.known().on(np.ascontiguousarray(np.array(rows).T)))
+    return Posterior(ridge.posterior().on(np.ascontiguousarray(np.array(rows).T)))
 
 
 def compare(posterior: Posterior, whole: Posterior, case: Case) -> None:
@@ -186,24 +186,24 @@ def test_one_by_one_at_once_as_sums_and_in_parts_is_the_same(case: Case) -> None
     weights = np.array([weight for *_, weight in case.told])
     many, gathered = (HybridModel(case.layout, case.penalty) for _ in range(2))
     if case.told:
-        many.learn_many(grounds, rewards, weights)
-        gathered.gather(grounds, rewards, weights)
+        many.update_many(grounds, rewards, weights)
+        gathered.bulk_update(grounds, rewards, weights)
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(many.arrays()[name], array)
     half = len(case.told) // 2
     first, second = (learnt(case._replace(told=part)) for part in (case.told[:half], case.told[half:]))
     grown = copy.deepcopy(first)
-    grown.grow(second.growth())
-    first.add(second, np.arange(case.layout.arms))
+    grown.add_statistics(second.sufficient_statistics())
+    first.merge(second, np.arange(case.layout.arms))
     for other in (gathered, first, grown):
-        assert other.told == len(case.told)
+        assert other.n_observations == len(case.told)
         compare(asked(other, case), dense(case), case)
-    rest = whole.growth().minus(second.growth())
+    rest = whole.sufficient_statistics().minus(second.sufficient_statistics())
     np.testing.assert_allclose(rest.truth.sum(axis=1), learnt_sums(case, half), atol=1e-12)
 
 
 def learnt_sums(case: Case, half: int) -> Floats:
-    return learnt(case._replace(told=case.told[:half])).growth().truth.sum(axis=1)  # type: ignore[no-any-return]
+    return learnt(case._replace(told=case.told[:half])).sufficient_statistics().truth.sum(axis=1)  # type: ignore[no-any-return]
 
 
 @given(case=cases())
@@ -213,12 +213,12 @@ def test_what_is_pending_narrows_as_in_one_dense_regression(case: Case) -> None:
     pending = [row for row, *_ in case.told[half:]]
     kept = case._replace(told=case.told[:half])
     memory = ModelState(learnt(kept), None)
-    memory.foresee([batch(pending)])
+    memory.track_pending([batch(pending)])
     posterior = memory.offer(case.offer).narrowed
     plain = ModelState(RidgeModel(np.empty((case.layout.parameters, 0)), case.penalty), None)
     for row, reward, weight in kept.told:
-        plain.all.learn(dense_row(case, row), reward, weight)
-    plain.foresee([batch([dense_row(case, row) for row in pending])])
+        plain.all.update(dense_row(case, row), reward, weight)
+    plain.track_pending([batch([dense_row(case, row) for row in pending])])
     compare(posterior, plain.offer(np.ascontiguousarray(posterior.arms.T)).narrowed, case)
     np.testing.assert_array_equal(posterior.estimates, asked(learnt(kept), case).estimates)
 
@@ -233,21 +233,21 @@ def batch(rows: Sequence[DesignRow]) -> tuple[DesignRows, Any, Any]:
 def test_what_an_arm_that_goes_has_told_of_shared_features_stays(case: Case, data: Any) -> None:
     arms, dim, shared = case.layout
     kept = sorted(data.draw(st.sets(st.integers(0, arms - 1), min_size=1)))
-    fewer = learnt(case).over(PerArm(len(kept), dim, shared), np.array(kept))
-    assert fewer.told == len(case.told)
+    fewer = learnt(case).rearranged(PerArm(len(kept), dim, shared), np.array(kept))
+    assert fewer.n_observations == len(case.told)
     assert case.offer.rows is not None
     offer = ContextOffer(case.offer.context, case.offer.rows[kept])
     for statistics in (fewer, restored(fewer)):
         found, whole = (
-            Posterior(statistics.known().on(offer)),
+            Posterior(statistics.posterior().on(offer)),
             dense(case).among(np.isin(range(arms), kept))[0],
         )
         np.testing.assert_allclose(found.estimates, whole.estimates, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(found.widths, whole.widths, rtol=1e-10, atol=1e-10)
         assert found.log_det_ratio == pytest.approx(whole.log_det_ratio, abs=1e-9)
-    more = learnt(case).over(PerArm(arms + 1, dim, shared), np.array([*range(arms), -1]))
+    more = learnt(case).rearranged(PerArm(arms + 1, dim, shared), np.array([*range(arms), -1]))
     rows = np.vstack([case.offer.rows, np.zeros((1, shared))])
-    found = Posterior(more.known().on(ContextOffer(case.offer.context, rows)))
+    found = Posterior(more.posterior().on(ContextOffer(case.offer.context, rows)))
     np.testing.assert_array_equal(found.estimates[:-1], asked(learnt(case), case).estimates)
     assert found.estimates[-1] == 0.0
     assert found.log_det_ratio == pytest.approx(dense(case).log_det_ratio, abs=1e-9)
@@ -266,7 +266,7 @@ def test_what_is_kept_goes_on_bit_for_bit(case: Case) -> None:
     whole, other = learnt(case), HybridModel(case.layout, case.penalty)
     other.restore(whole.arrays())
     for statistics in (whole, other):
-        statistics.learn(on(case.offer, 0), 0.5)
+        statistics.update(on(case.offer, 0), 0.5)
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(other.arrays()[name], array)
 
@@ -290,10 +290,10 @@ def test_arrays_of_another_shape_or_without_numbers_are_refused(name: str) -> No
 def test_what_is_known_is_of_now_and_a_copy_stays() -> None:
     case = a_case()
     statistics = learnt(case)
-    held, live = copy.deepcopy(statistics), statistics.known().on(case.offer)
+    held, live = copy.deepcopy(statistics), statistics.posterior().on(case.offer)
     kept = live.copy()
-    statistics.learn(on(case.offer, 1), 5.0)
-    expected = held.known().on(case.offer)
+    statistics.update(on(case.offer, 1), 5.0)
+    expected = held.posterior().on(case.offer)
     for name in ("widths", "estimates", "counts", "theta", "factor", "log_det_ratio", "greedy"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
         with pytest.raises(StalePosterior, match="learnt since"):
@@ -315,7 +315,7 @@ def test_sums_are_those_of_one_dense_regression(case: Case) -> None:
     posterior, whole = asked(learnt(case), case), dense(case)
     for name in ("gram", "moment"):
         np.testing.assert_allclose(getattr(posterior.moments, name), getattr(whole.moments, name), atol=1e-12)
-    assert posterior.moments.told == len(case.told)
+    assert posterior.moments.n_observations == len(case.told)
 
 
 def test_what_cannot_be_is_refused_by_name() -> None:
@@ -323,9 +323,11 @@ def test_what_cannot_be_is_refused_by_name() -> None:
     statistics = learnt(case)
     posterior = asked(statistics, case)
     with pytest.raises(UnknownArm, match="arm 3 of 3"):
-        statistics.learn(ArmRow(3, np.zeros(4)), 1.0)
+        statistics.update(ArmRow(3, np.zeros(4)), 1.0)
     with pytest.raises(UnknownArm, match="in contexts of 4 features"):
-        statistics.learn_many(DesignRows.in_blocks(np.array([0]), np.zeros((1, 2))), np.ones(1), np.ones(1))
+        statistics.update_many(
+            DesignRows.on_arm_rows(np.array([0]), np.zeros((1, 2))), np.ones(1), np.ones(1)
+        )
     with pytest.raises(NotKept, match="known in a context"):
         posterior.on(np.zeros((8, 2)))
     with pytest.raises(InvalidChoice, match="one radius"):
@@ -333,9 +335,9 @@ def test_what_cannot_be_is_refused_by_name() -> None:
     with pytest.raises(InvalidChoice, match="features of a Choice"):
         posterior.design_row(0, np.zeros(8))
     with pytest.raises(InvalidSetting, match=r"features.hybrid is a ridge regression, which Lasso is not"):
-        started(case.layout, 1.0, models.Lasso(strength=0.1))
-    assert isinstance(started(case.layout, 1.0, models.Ridge(penalty=0.3)), HybridModel)
+        new_model(case.layout, 1.0, models.Lasso(strength=0.1))
+    assert isinstance(new_model(case.layout, 1.0, models.Ridge(penalty=0.3)), HybridModel)
     before = statistics.arrays()
-    statistics.learn(ArmRow(-1, np.zeros(4)), 1.0)  # of an arm that is gone
+    statistics.update(ArmRow(-1, np.zeros(4)), 1.0)  # of an arm that is gone
     for name, array in before.items():
         np.testing.assert_array_equal(statistics.arrays()[name], array)

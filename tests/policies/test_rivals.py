@@ -139,7 +139,7 @@ def test_ucb1_is_that_of_the_textbook() -> None:
     bandit = Bandit(np.eye(3), UCB1(noise=0.5))
     for arm, rewards in enumerate(([1.0, 0.0, 1.0], [1.0], [0.0, 0.0])):
         for reward in rewards:
-            bandit._agent.memory.learn(arm, reward, explored=True)
+            bandit._agent.model.learn(arm, reward, explored=True)
     n = 6
     by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
     np.testing.assert_allclose(UCB1(noise=0.5).index(bandit.posterior()), by_hand)
@@ -354,9 +354,9 @@ def test_sums_keep_their_carry_so_that_a_plane_stays_a_plane() -> None:
     pulls = rng.integers(5, size=100_000)
     rewards = rng.normal(size=pulls.size)
     for arm, reward in zip(pulls.tolist(), rewards.tolist(), strict=True):
-        ridge.learn(arms[arm], reward)
+        ridge.update(arms[arm], reward)
     slow = np.linalg.lstsq(arms[pulls], rewards, rcond=1e-10)[0]
-    np.testing.assert_allclose(ridge.known().moments.least_squares(), slow, atol=1e-9)
+    np.testing.assert_allclose(ridge.posterior().moments.least_squares(), slow, atol=1e-9)
 
 
 def test_a_reduction_with_samples_is_played_saved_and_compared(tmp_path: Any) -> None:

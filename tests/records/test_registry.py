@@ -51,7 +51,7 @@ def test_every_policy_in_its_room_is_a_row() -> None:
 
 
 def test_every_estimator_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(models, "start")) == set(registry.ESTIMATORS)
+    assert set(kinds_in(models, "new_model")) == set(registry.ESTIMATORS)
 
 
 def test_every_environment_in_its_room_is_a_row() -> None:

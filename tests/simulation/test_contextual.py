@@ -121,7 +121,7 @@ def test_a_run_is_what_a_bandit_with_a_disjoint_map_does(policy: Any) -> None:
         decision = bandit.ask(context=context)
         assert decision.arm == arm
         bandit.tell(decision, reward)
-    assert bandit._agent.memory.all.known().log_det_ratio == run.log_det_ratio
+    assert bandit._agent.model.all.posterior().log_det_ratio == run.log_det_ratio
     assert np.array_equal(bandit.pulls, run.counts)
 
 

@@ -72,7 +72,7 @@ def asked_and_told(
                 due[t + int(delays[t - 1])].append((decision, reward))
             for told in due.pop(t, ()):
                 bandit.tell(*told)
-    return arms, explored, bandit._agent.memory.all.known().log_det_ratio
+    return arms, explored, bandit._agent.model.all.posterior().log_det_ratio
 
 
 @given(

@@ -43,7 +43,7 @@ class Counting:
 
     def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
         policy_state = (posterior.policy_state or 0) + 1
-        if posterior.counted and rng.random() < 0.5:
+        if posterior.has_counts and rng.random() < 0.5:
             return Choice(int(np.argmin(posterior.pulls + posterior.sums)), policy_state=policy_state)
         return Choice(
             (best(posterior.perturbed(1.0, rng)) + policy_state) % len(posterior), policy_state=policy_state
@@ -72,7 +72,9 @@ class Thrifty:
 
     def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
         spent = posterior.spent
-        return Choice((spent.done + int(1000 * spent.cost) + posterior.moments.told + t) % len(posterior))
+        return Choice(
+            (spent.done + int(1000 * spent.cost) + posterior.moments.n_observations + t) % len(posterior)
+        )
 
 
 BASES = [Optimist(), Counting(), Declining(), Naming(), Thrifty()]
