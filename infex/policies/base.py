@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, runt
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import safe_repr
+from infex.checks import safe_repr, set_fields
 from infex.errors import InfexWarning, InvalidArms, InvalidChoice, InvalidSetting
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
@@ -314,8 +314,7 @@ def with_settings(part: Any, **changed: Any) -> Any:
         other = copy.copy(part)
         if "__dict__" in dir(part):  # which a subclass of a dataclass with slots has, and its copy leaves out
             vars(other).update(vars(part))
-        for name, value in changed.items():
-            object.__setattr__(other, name, value)
+        set_fields(other, **changed)
         return other
 
 

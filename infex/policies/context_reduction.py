@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of
-from infex.checks import safe_repr, whole
+from infex.checks import safe_repr, set_fields, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import (
@@ -56,18 +56,20 @@ class ContextReduction:
 
     def __post_init__(self) -> None:
         _check_base(self.base)
-        object.__setattr__(self, "directions", _checked_directions(self.directions))
-        object.__setattr__(self, "seed", whole("seed", self.seed))
+        set_fields(self, directions=_checked_directions(self.directions), seed=whole("seed", self.seed))
         if self.samples is not None:
             samples = _checked_samples(self.samples)
             drawn = stream(self.seed, "directions", samples.shape[2]).standard_normal(
                 (self.directions, samples.shape[2])
             )
             towards = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-            object.__setattr__(self, "samples", samples)
-            object.__setattr__(self, "content", hashlib.blake2b(samples.tobytes()).hexdigest())
-            object.__setattr__(self, "towards", towards)
-            object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
+            set_fields(
+                self,
+                samples=samples,
+                content=hashlib.blake2b(samples.tobytes()).hexdigest(),
+                towards=towards,
+                actions=np.ascontiguousarray(_means(samples, towards).T),
+            )
 
     def __repr__(self) -> str:
         return f"ContextReduction({safe_repr(self.base)}, directions={self.directions}, seed={self.seed})"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final, overload
 
-from infex.checks import one_of, real, safe_repr, whole
+from infex.checks import one_of, real, safe_repr, set_fields, whole
 from infex.core.general import ControlKind
 from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
 from infex.models.posterior import Posterior
@@ -339,9 +339,9 @@ class Guarded(Control):
 
     def __post_init__(self) -> None:
         Control.__post_init__(self)
-        object.__setattr__(self, "cost_limit", real("cost_limit", self.cost_limit, least=0))
+        set_fields(self, cost_limit=real("cost_limit", self.cost_limit, least=0))
         if self.window is not None:
-            object.__setattr__(self, "window", whole("window", self.window, least=1))
+            set_fields(self, window=whole("window", self.window, least=1))
 
     def initial_state(self) -> State:
         return GuardedState()
@@ -397,9 +397,9 @@ class Limited(Control):
 
     def __post_init__(self) -> None:
         Control.__post_init__(self)
-        object.__setattr__(self, "limit", whole("limit", self.limit, least=0))
+        set_fields(self, limit=whole("limit", self.limit, least=0))
         if self.window is not None:
-            object.__setattr__(self, "window", whole("window", self.window, least=1))
+            set_fields(self, window=whole("window", self.window, least=1))
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         spent = posterior.spent
@@ -470,7 +470,7 @@ class Paused(Control):
                 f"when must be a function of the round, or a schedule, got {safe_repr(self.when)}"
             )
         one_of("missed", self.missed, ("drop", "make up"))
-        object.__setattr__(self, "at_most", _share(self.at_most))
+        set_fields(self, at_most=_share(self.at_most))
 
     @property
     def by_rounds(self) -> bool:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, whole
+from infex.checks import one_of, real, set_fields, whole
 from infex.core.forced import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -111,9 +111,9 @@ class OLSBandit(Forced):
 
     def __post_init__(self) -> None:
         one_of("rule", self.rule, RULES)
-        object.__setattr__(self, "keep", real("keep", self.keep, least=0))
+        set_fields(self, keep=real("keep", self.keep, least=0))
         if self.scale is not None:
-            object.__setattr__(self, "scale", real("scale", self.scale, above=0))
+            set_fields(self, scale=real("scale", self.scale, above=0))
         if self.preset is not None:
             one_of("preset", self.preset, ("paper",))
             if self.scale is not None or self.keep != 0.5:
@@ -176,9 +176,9 @@ class LassoBandit(Forced):
 
     def __post_init__(self) -> None:
         if self.q is not None:
-            object.__setattr__(self, "q", whole("q", self.q, least=1))
+            set_fields(self, q=whole("q", self.q, least=1))
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
-            object.__setattr__(self, name, real(name, value, least=0))
+            set_fields(self, **{name: real(name, value, least=0)})
 
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""
@@ -214,7 +214,7 @@ class AgnosticLassoBandit:
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strength", real("strength", self.strength, least=0))
+        set_fields(self, strength=real("strength", self.strength, least=0))
         one_of("ties", self.ties, TIES)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:

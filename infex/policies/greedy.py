@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import one_of, real, repr_settings, whole
+from infex.checks import one_of, real, repr_settings, set_fields, whole
 from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -116,7 +116,7 @@ class EpsilonGreedy:
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
         if self.rate is not None and not callable(self.rate):
-            object.__setattr__(self, "rate", real("rate", self.rate, least=0, most=1))
+            set_fields(self, rate=real("rate", self.rate, least=0, most=1))
 
     def eps(self, t: int) -> float:
         """The probability of exploring in round t."""
@@ -185,9 +185,9 @@ class ExploreThenCommit:
         one_of("then", self.then, ("greedy", "commit"))
         one_of("ties", self.ties, TIES)
         if self.rounds is not None:
-            object.__setattr__(self, "rounds", whole("rounds", self.rounds, least=0))
+            set_fields(self, rounds=whole("rounds", self.rounds, least=0))
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", whole("horizon", self.horizon, least=1))
+            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
 
     @property
     def uses_explored(self) -> bool:
@@ -277,11 +277,11 @@ class GreedyFirst:
     _base: PolicyInfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_base", policy_info(checked("base", self.base)))
+        set_fields(self, _base=policy_info(checked("base", self.base)))
         if self.level is not None:
-            object.__setattr__(self, "level", real("level", self.level, least=0))
+            set_fields(self, level=real("level", self.level, least=0))
         if self.wait is not None:
-            object.__setattr__(self, "wait", whole("wait", self.wait, least=0))
+            set_fields(self, wait=whole("wait", self.wait, least=0))
 
     __repr__ = repr_settings
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import callers_level, one_of, quick, repr_settings, safe_repr
+from infex.checks import callers_level, one_of, quick, repr_settings, safe_repr, set_fields
 from infex.errors import InvalidChoice, InvalidSetting, SparseExploration
 from infex.models.posterior import Posterior
 from infex.policies.base import (
@@ -83,10 +83,8 @@ class Infex(ScheduledPolicy):
     def __post_init__(self) -> None:
         base, greedy = _checked(self)
         schedule = ControlledSchedule(self.schedule)
-        object.__setattr__(self, "controlled_schedule", schedule)
-        object.__setattr__(self, "_base", base)
-        object.__setattr__(self, "_greedy", greedy)
-        object.__setattr__(self, "_initial", InfexState(schedule.initial_states()))
+        initial = InfexState(schedule.initial_states())
+        set_fields(self, controlled_schedule=schedule, _base=base, _greedy=greedy, _initial=initial)
 
     @property
     def uses_explored(self) -> bool:

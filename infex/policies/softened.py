@@ -5,7 +5,7 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.checks import real, repr_settings, safe_repr
+from infex.checks import real, repr_settings, safe_repr, set_fields
 from infex.core.choosing import Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -52,9 +52,9 @@ class Softened:
                 f"a base that says itself when it explores cannot be softened: {safe_repr(self.base)}; "
                 "put Softened inside, as in Infex(Softened(LinUCB()), every(20))"
             )
-        object.__setattr__(self, "share", real("share", self.share, above=0, most=1))
-        object.__setattr__(self, "draws", checked_draws("draws", self.draws))
-        object.__setattr__(self, "_played", policy_info(with_draws(self.base, self.draws)))
+        set_fields(self, share=real("share", self.share, above=0, most=1))
+        set_fields(self, draws=checked_draws("draws", self.draws))
+        set_fields(self, _played=policy_info(with_draws(self.base, self.draws)))
 
     __repr__ = repr_settings
 

@@ -6,7 +6,7 @@ from typing import Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, whole
+from infex.checks import one_of, real, set_fields, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.posterior import SAMPLINGS, Posterior
@@ -36,7 +36,7 @@ class GaussianTS:
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", real("noise", self.noise, least=0))
+        set_fields(self, noise=real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
@@ -95,7 +95,7 @@ class LinTS(Confidence):
         Confidence.__post_init__(self)
         one_of("sampling", self.sampling, SAMPLINGS)
         if self.law is not None:
-            object.__setattr__(self, "law", checked_draws("law", self.law))
+            set_fields(self, law=checked_draws("law", self.law))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
@@ -158,7 +158,7 @@ class HybridTS(Confidence):
 
     def __post_init__(self) -> None:
         Confidence.__post_init__(self)
-        object.__setattr__(self, "p", real("p", self.p, least=0, most=1))
+        set_fields(self, p=real("p", self.p, least=0, most=1))
         one_of("form", self.form, ("linear", "plain"))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, safe_repr
+from infex.checks import one_of, real, safe_repr, set_fields
 from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
@@ -45,9 +45,9 @@ class Confidence:
 
     def __post_init__(self) -> None:
         for name, value in (("noise", self.noise), ("bound", self.bound), ("scale", self.scale)):
-            object.__setattr__(self, name, real(name, value, least=0))
+            set_fields(self, **{name: real(name, value, least=0)})
         if self.delta is not None:
-            object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
+            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
 
     def radius(self, posterior: Posterior) -> Radius:
@@ -134,7 +134,7 @@ class FixedBonusUCB(IndexPolicy):
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bonus", real("bonus", self.bonus, least=0))
+        set_fields(self, bonus=real("bonus", self.bonus, least=0))
         one_of("ties", self.ties, TIES)
 
     def radius(self, posterior: Posterior) -> float:
@@ -196,7 +196,7 @@ class RarelySwitchingUCB(Confidence):
 
     def __post_init__(self) -> None:
         Confidence.__post_init__(self)
-        object.__setattr__(self, "growth", real("growth", self.growth, above=0))
+        set_fields(self, growth=real("growth", self.growth, above=0))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the optimistic parameter, which it remembers until the next switch."""
@@ -257,7 +257,7 @@ class UCB1(IndexPolicy):
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", real("noise", self.noise, least=0))
+        set_fields(self, noise=real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
     def index(self, posterior: Posterior) -> Floats:

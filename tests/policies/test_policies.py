@@ -251,7 +251,7 @@ def test_a_learner_is_told_all_rounds_or_its_own() -> None:
     for data, heard in (("shared", [1.0, 2.0]), ("own", [1.0])):
         listener = Listener()
         info = policy_info(Infex(listener, always(), data=data))
-        assert [pupil.learner for pupil in info.learners] == [listener]
+        assert [learner.learner for learner in info.learners] == [listener]
         info.update(0, np.zeros(1), 1.0, explored=True)
         info.update(0, np.zeros(1), 2.0, explored=False)
         assert listener.heard == heard

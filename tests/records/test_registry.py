@@ -22,7 +22,7 @@ from infex.streams import Rounds
 from infex.testing import play as choices_of
 from infex.testing import problem, slow_play
 from tests.policies.test_contract import MAKERS
-from tests.policies.test_gate import MAKERS as CONTROLS_UNDER_CONTRACT
+from tests.policies.test_controls import MAKERS as CONTROLS_UNDER_CONTRACT
 from tests.schedules.test_contract import SCHEDULES as SCHEDULES_UNDER_CONTRACT
 from tests.simulation.in_python import in_python
 

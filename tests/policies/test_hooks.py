@@ -1,4 +1,4 @@
-"""One reading of a policy: by one walk, whatever it is made of."""
+"""What policies declare, read by one walk, whatever they are made of."""
 
 import warnings
 from dataclasses import dataclass
@@ -134,7 +134,7 @@ def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> N
 
 
 def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
-    class InnerLearner:
+    class Listener:
         def __init__(self) -> None:
             self.heard: list[float] = []
 
@@ -145,12 +145,12 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
             self.heard.append(reward)
 
     for wrap in WRAPPERS:
-        pupil = InnerLearner()
+        learner = Listener()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            bandit = Bandit(ARMS, wrap(wrap(pupil)))
+            bandit = Bandit(ARMS, wrap(wrap(learner)))
         bandit.tell(bandit.ask(), 0.5)
-        assert pupil.heard == [0.5]
+        assert learner.heard == [0.5]
 
 
 @pytest.mark.parametrize(

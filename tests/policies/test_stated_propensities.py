@@ -1,4 +1,4 @@
-"""Laws and chances are stated in all rows of a log or in none, and never of scores that are no numbers."""
+"""Propensities are stated in all rows of a log or in none, and never of scores that are no numbers."""
 
 from collections import defaultdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""Chance, law and probability of a decision: known and right, or None."""
+"""The probability of exploring, of an arm if the round explores, and of the arm: known and right, or None."""
 
 import itertools
 import math
