@@ -81,6 +81,11 @@ def exploring_choice(arm: int, propensity: float | None, policy_state: object = 
     return quick(Choice, (arm, True, policy_state, "", None, propensity, 1.0, propensity, None))
 
 
+def uniform_choice(arms: int, rng: np.random.Generator) -> Choice:
+    """Any of so many arms, in a round that explores."""
+    return exploring_choice(int(rng.integers(arms)), 1.0 / arms)
+
+
 def is_built_in(thing: object) -> bool:
     """Is it an object of one of infex's own classes, and not of a user's?"""
     return type(thing).__module__.startswith("infex.")

@@ -12,7 +12,7 @@ from infex.core.forced import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import FixedProblem, Problem
-from infex.policies.choice import TIES, Choice, Reason, Ties, best, exploring_choice, pick, pick_propensity
+from infex.policies.choice import TIES, Choice, Reason, Ties, best, pick, pick_propensity, uniform_choice
 from infex.policies.compiled import ForcedSpec
 
 Rule = Literal["log", "blocks"]
@@ -66,7 +66,7 @@ class Forced:
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
         if self.is_forced(t, posterior.dim):
-            return exploring_choice(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+            return uniform_choice(len(posterior), rng)
         return Choice(self._best(posterior), False, None, self.reason, None, 1.0, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:

@@ -21,7 +21,7 @@ from infex.policies.base import (
     propensity_allowed,
     restore_state,
 )
-from infex.policies.choice import TIES, Choice, Ties, exploring_choice, pick, pick_propensity
+from infex.policies.choice import TIES, Choice, Ties, exploring_choice, pick, pick_propensity, uniform_choice
 from infex.policies.compiled import BaseSpec, CompiledSpec, WrapperSpec, wrapped
 from infex.policies.ucb import LinUCB
 from infex.schedules import always, never
@@ -83,7 +83,7 @@ class Uniform:
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """Any arm."""
-        return exploring_choice(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+        return uniform_choice(len(posterior), rng)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K for every arm."""
@@ -216,7 +216,7 @@ class ExploreThenCommit:
             seen = posterior.explored if self.then == "commit" else posterior
             return GREEDIES[self.ties].choose(t, seen, rng)
         if self.order == "uniform":
-            return exploring_choice(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+            return uniform_choice(len(posterior), rng)
         return exploring_choice((t - 1) % len(posterior), 1.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
@@ -274,10 +274,10 @@ class GreedyFirst:
     base: Policy = SECOND_BASE
     level: float | None = None
     wait: int | None = None
-    _base: PolicyInfo = field(init=False, repr=False, compare=False)
+    _base_info: PolicyInfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        set_fields(self, _base=policy_info(checked("base", self.base)))
+        set_fields(self, _base_info=policy_info(checked("base", self.base)))
         if self.level is not None:
             set_fields(self, level=real("level", self.level, least=0))
         if self.wait is not None:
@@ -291,7 +291,7 @@ class GreedyFirst:
         if not state.switched:
             kept = None if state.level == NO_LEVEL else state
             return GREEDIES["lowest"].choose(t, posterior, rng)._replace(policy_state=kept)
-        choice = choose_allowed(self._base, t, posterior.with_policy_state(state.base), rng)
+        choice = choose_allowed(self._base_info, t, posterior.with_policy_state(state.base), rng)
         inner = state.base if choice.policy_state is None else choice.policy_state
         return choice._replace(policy_state=state._replace(base=inner))
 
@@ -300,7 +300,7 @@ class GreedyFirst:
         state = self._state(posterior)
         if not state.switched:
             return GREEDIES["lowest"].propensity(t, posterior, arm)
-        return propensity_allowed(self._base, t, posterior.with_policy_state(state.base), arm)
+        return propensity_allowed(self._base_info, t, posterior.with_policy_state(state.base), arm)
 
     def _state(self, posterior: Posterior) -> GreedyFirstState:
         """Its state in this round: has it switched, now or before?"""

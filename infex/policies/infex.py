@@ -73,8 +73,8 @@ class Infex(ScheduledPolicy):
     ties: Ties = "lowest"
     greedy: Policy | None = None
     controlled_schedule: ControlledSchedule = field(init=False, repr=False, compare=False)
-    _base: PolicyInfo = field(init=False, repr=False, compare=False)
-    _greedy: PolicyInfo | None = field(init=False, repr=False, compare=False)
+    _base_info: PolicyInfo = field(init=False, repr=False, compare=False)
+    _greedy_info: PolicyInfo | None = field(init=False, repr=False, compare=False)
     _initial: InfexState = field(init=False, repr=False, compare=False)
 
     uses_allowed = True
@@ -84,13 +84,13 @@ class Infex(ScheduledPolicy):
         base, greedy = _checked(self)
         schedule = ControlledSchedule(self.schedule)
         initial = InfexState(schedule.initial_states())
-        set_fields(self, controlled_schedule=schedule, _base=base, _greedy=greedy, _initial=initial)
+        set_fields(self, controlled_schedule=schedule, _base_info=base, _greedy_info=greedy, _initial=initial)
 
     @property
     def uses_explored(self) -> bool:
         """Must the exploring rounds be kept apart?"""
-        greedy = self._greedy is not None and self._greedy.uses_explored
-        return self.data == "own" or self._base.uses_explored or greedy
+        greedy = self._greedy_info is not None and self._greedy_info.uses_explored
+        return self.data == "own" or self._base_info.uses_explored or greedy
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
@@ -110,8 +110,8 @@ class Infex(ScheduledPolicy):
     ) -> Choice:
         """The base's arm, unless a control refuses it."""
         clock, seen = self._base_view(t, posterior, state)
-        reports = self._base.reports_explored
-        choice = choose_allowed(self._base, clock, seen, rng, all_explored=not reports)
+        reports = self._base_info.reports_explored
+        choice = choose_allowed(self._base_info, clock, seen, rng, all_explored=not reports)
         if reports and not choice.explored:  # nothing was tried, so nothing is charged
             known = self._propensities_of_base(t, posterior, verdict, state, choice)
             return _declined(choice, verdict, state, known)
@@ -137,8 +137,8 @@ class Infex(ScheduledPolicy):
         refused: float | None = 1.0,
     ) -> Choice:
         """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
-        if self._greedy is not None:
-            arm, propensity = self._model_arm(self._greedy, t, posterior, rng)
+        if self._greedy_info is not None:
+            arm, propensity = self._model_arm(self._greedy_info, t, posterior, rng)
         elif self.ties == "lowest":
             arm, propensity = posterior.greedy, 1.0
         else:
@@ -177,7 +177,7 @@ class Infex(ScheduledPolicy):
         if state.base is not posterior.policy_state or posterior.spent.owed:
             seen = posterior.seen_by(state.base, posterior.spent._replace(owed=0))
         clock, seen = (posterior.spent.done + 1, seen.explored) if self.data == "own" else (t, seen)
-        return clock, seen if self._base.controlled_schedules else seen.narrowed
+        return clock, seen if self._base_info.controlled_schedules else seen.narrowed
 
     # The probability of an arm is p q + (1 - p) g. Here p is the probability that the round explores, which
     # is 0 or 1 unless the rounds of the schedule are drawn at random; q is the base's probability of the arm,
@@ -195,7 +195,7 @@ class Infex(ScheduledPolicy):
 
     def _base_propensities(self, t: int, posterior: Posterior) -> list[float | None]:
         """The probability of each arm if the round explores; None if the base says itself when it does."""
-        if self._base.reports_explored:
+        if self._base_info.reports_explored:
             return [None] * len(posterior)
         state = posterior.policy_state or self._initial
         return [self._base_propensity(t, posterior, state, arm) for arm in range(len(posterior))]
@@ -204,26 +204,26 @@ class Infex(ScheduledPolicy):
         self, t: int, posterior: Posterior, verdict: RoundVerdict, state: InfexState
     ) -> float | None:
         explore = self.controlled_schedule.explore_probability(verdict, t, posterior, state.states)
-        if explore not in (0.0, 1.0) and any(inner.drawn for inner in self._base.controlled_schedules):
+        if explore not in (0.0, 1.0) and any(inner.drawn for inner in self._base_info.controlled_schedules):
             return None  # the draws of the base's own schedule may be correlated with ours
         return explore
 
     def _base_propensity(self, t: int, posterior: Posterior, state: InfexState, arm: int) -> float | None:
         clock, seen = self._base_view(t, posterior, state)
-        all_explored = not self._base.reports_explored
-        return propensity_allowed(self._base, clock, seen, arm, all_explored=all_explored)
+        all_explored = not self._base_info.reports_explored
+        return propensity_allowed(self._base_info, clock, seen, arm, all_explored=all_explored)
 
     def _greedy_propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
-        if self._greedy is None:
+        if self._greedy_info is None:
             return GREEDIES[self.ties].propensity(t, posterior, arm)
-        tells = self._greedy.propensity
+        tells = self._greedy_info.propensity
         return None if tells is None else tells(t, posterior.exploited(), arm)
 
     def _propensities_of_base(
         self, t: int, posterior: Posterior, verdict: RoundVerdict, state: InfexState, choice: Choice
     ) -> Propensities:
         """Those of a round in which the base chose, whether it explored or, if it reports that, did not."""
-        schedule, reports = self.controlled_schedule, self._base.reports_explored
+        schedule, reports = self.controlled_schedule, self._base_info.reports_explored
         if not schedule.drawn and not schedule.refuses_arms and not reports:
             return Propensities(choice.propensity, 1.0, choice.propensity)
         if schedule.refuses_arms and (choice.propensity != 1.0 or schedule.drawn):
@@ -232,7 +232,7 @@ class Infex(ScheduledPolicy):
         greedy = None if explore in (1.0, None) else self._greedy_propensity(t, posterior, choice.arm)
         propensity = mixture(explore, choice.propensity, greedy)
         mixes = explore not in (0.0, 1.0)  # might this round have been drawn as the other kind?
-        if mixes and self._base.propensity is None:
+        if mixes and self._base_info.propensity is None:
             propensity = None  # as greedy rounds, for which the hook is asked, cannot tell it either
         if not reports:
             return Propensities(propensity, explore, choice.propensity)
@@ -260,7 +260,7 @@ class Infex(ScheduledPolicy):
             return UNKNOWN
         base = self._base_propensity(t, posterior, state, arm)
         propensity = mixture(explore, base, greedy)
-        if self._base.reports_explored:
+        if self._base_info.reports_explored:
             return Propensities(propensity, None, None)
         return Propensities(propensity, explore, base)
 
