@@ -204,8 +204,8 @@ def policy_info(policy: Policy) -> PolicyInfo:
     chain = tuple(_walk(policy))
     scheduled = [link for link in chain if isinstance(link, ScheduledPolicy)]
     schedules = tuple(link.controlled_schedule for link in scheduled)
-    greedy = [(link, policy_info(link.greedy)) for link in scheduled if link.greedy is not None]
-    learners = _learners(chain, greedy)
+    greedy = [policy_info(link.greedy) for link in scheduled if link.greedy is not None]
+    learners = _learners(chain)
     parts = (*chain, *(part for schedule in schedules for part in schedule.parts()))
     uses_explored = bool(_inherited(chain, "uses_explored", False))
     return PolicyInfo(
@@ -221,7 +221,7 @@ def policy_info(policy: Policy) -> PolicyInfo:
         controlled_schedule=policy.controlled_schedule if isinstance(policy, ScheduledPolicy) else None,
         controlled_schedules=schedules,
         lookback=max((schedule.lookback for schedule in schedules), default=0),
-        built_in=all(map(is_built_in, parts)) and all(info.built_in for _, info in greedy),
+        built_in=all(map(is_built_in, parts)) and all(info.built_in for info in greedy),
     )
 
 
@@ -240,22 +240,19 @@ def _inherited(chain: tuple[object, ...], name: str, default: object) -> Any:
     return next((value for value in values if value is not MISSING), default)
 
 
-def _learners(chain: tuple[Policy, ...], greedy: list[tuple[Any, PolicyInfo]]) -> tuple[InnerLearner, ...]:
+def _learners(chain: tuple[Policy, ...]) -> tuple[InnerLearner, ...]:
     """The first learner of the chain, and those in greedy policies; one that is both hears of all rewards."""
-
-    def explored_only(link: object) -> bool:
-        """Does a policy around `link` keep rewards of greedy rounds from it?"""
-        around = chain[: next(place for place, each in enumerate(chain) if each is link)]
-        return any(isinstance(each, ScheduledPolicy) and each.data == "own" for each in around)
-
-    found = [
-        InnerLearner(inner.learner, inner.explored_only or explored_only(link))
-        for link, info in greedy
-        for inner in info.learners
-    ]
-    first = next((link for link in chain if hook(link, "learn") is not None), None)
+    found: list[InnerLearner] = []
+    first, explored_only = None, False
+    for link in chain:
+        if first is None and hook(link, "learn") is not None:
+            first = InnerLearner(cast(Learner, link), explored_only)
+        if isinstance(link, ScheduledPolicy):
+            for inner in () if link.greedy is None else policy_info(link.greedy).learners:
+                found.append(InnerLearner(inner.learner, explored_only or inner.explored_only))
+            explored_only = explored_only or link.data == "own"
     if first is not None:
-        found.append(InnerLearner(cast(Learner, first), explored_only(first)))
+        found.append(first)
     return tuple({id(inner.learner): inner for inner in reversed(found)}.values())
 
 

@@ -95,48 +95,13 @@ class Infex(ScheduledPolicy):
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
         state = posterior.policy_state or self._initial
-        verdict = self.controlled_schedule.judge(t, posterior, state.states)
+        schedule, certain = self.controlled_schedule, True
+        verdict = schedule.judge(t, posterior, state.states)
         if verdict.explores:
-            return self._explore(t, posterior, rng, verdict, state)
-        return self._exploit(t, posterior, rng, verdict, state)
-
-    def _explore(
-        self,
-        t: int,
-        posterior: Posterior,
-        rng: np.random.Generator,
-        verdict: RoundVerdict,
-        state: InfexState,
-    ) -> Choice:
-        """The base's arm, unless a control refuses it."""
-        clock, seen = self._base_view(t, posterior, state)
-        reports = self._base_info.reports_explored
-        choice = choose_allowed(self._base_info, clock, seen, rng, all_explored=not reports)
-        if reports and not choice.explored:  # nothing was tried, so nothing is charged
-            known = self._propensities_of_base(t, posterior, verdict, state, choice)
-            return _declined(choice, verdict, state, known)
-        loss = loss_of(posterior, checked_arm(choice, len(posterior)))
-        judged = self.controlled_schedule.judge_arm(verdict, t, loss, posterior, state.states)
-        if not judged.explores:
-            return self._exploit(t, posterior, rng, judged, state, refused=choice.propensity)
-        known = self._propensities_of_base(t, posterior, verdict, state, choice)
-        states = self.controlled_schedule.after_exploring(loss, state.states)
-        inner = state.base if choice.policy_state is None else choice.policy_state
-        kept = InfexState(states, inner) if states or inner is not None else None
-        return Choice(
-            choice.arm, True, kept, verdict.reason, choice.features, *known, verdict.schedule_status
-        )
-
-    def _exploit(
-        self,
-        t: int,
-        posterior: Posterior,
-        rng: np.random.Generator,
-        verdict: RoundVerdict,
-        state: InfexState,
-        refused: float | None = 1.0,
-    ) -> Choice:
-        """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
+            choice, verdict = self._explore(t, posterior, rng, verdict, state)
+            if verdict.explores:
+                return choice
+            certain = choice.propensity == 1.0  # would any draw have been refused?
         if self._greedy_info is not None:
             arm, propensity = self._model_arm(self._greedy_info, t, posterior, rng)
         elif self.ties == "lowest":
@@ -144,14 +109,36 @@ class Infex(ScheduledPolicy):
         else:
             arm, propensity = GREEDIES[self.ties].pick(posterior, rng)
         status = verdict.schedule_status
-        if verdict.control is None and not self.controlled_schedule.drawn:
+        if verdict.control is None and not schedule.drawn:
             return quick(Choice, (arm, False, None, verdict.reason, None, propensity, 0.0, None, status))
         known = UNKNOWN
-        if refused == 1.0:
+        if certain:
             known = self._propensities_of_greedy(t, posterior, verdict, state, arm, propensity)
-        states = self.controlled_schedule.after_skip(verdict, posterior, state.states)
+        states = schedule.after_skip(verdict, posterior, state.states)
         kept = None if states is state.states else InfexState(states, state.base)
         return Choice(arm, False, kept, verdict.reason, None, *known, status)
+
+    def _explore(
+        self, t: int, posterior: Posterior, rng: np.random.Generator, verdict: RoundVerdict, state: InfexState
+    ) -> tuple[Choice, RoundVerdict]:
+        """The choice in a round of the base, and the verdict on it: its arm may be refused for the cost."""
+        clock, seen = self._base_view(t, posterior, state)
+        reports = self._base_info.reports_explored
+        choice = choose_allowed(self._base_info, clock, seen, rng, all_explored=not reports)
+        if reports and not choice.explored:  # nothing was tried, so nothing is charged
+            known = self._propensities_of_base(t, posterior, verdict, state, choice)
+            return _declined(choice, verdict, state, known), verdict
+        schedule = self.controlled_schedule
+        loss = loss_of(posterior, checked_arm(choice, len(posterior)))
+        judged = schedule.judge_arm(verdict, t, loss, posterior, state.states)
+        if not judged.explores:
+            return choice, judged
+        known = self._propensities_of_base(t, posterior, verdict, state, choice)
+        states = schedule.after_exploring(loss, state.states)
+        inner = state.base if choice.policy_state is None else choice.policy_state
+        kept = InfexState(states, inner) if states or inner is not None else None
+        status = verdict.schedule_status
+        return Choice(choice.arm, True, kept, verdict.reason, choice.features, *known, status), verdict
 
     def _model_arm(
         self, model: PolicyInfo, t: int, posterior: Posterior, rng: np.random.Generator

@@ -52,16 +52,11 @@ class Confidence:
 
     def radius(self, posterior: Posterior) -> Radius:
         """beta, of intervals: one, or one for each arm where each has a regression of its own."""
-        return posterior.radii(self.noise, self.bound, self.resolved_delta)
+        return posterior.radii(self.noise, self.bound, self.delta or DEFAULT_DELTA)
 
     def choosing_radius(self, posterior: Posterior) -> Radius:
         """scale beta, by which the base chooses."""
         return self.scale * self.radius(posterior)
-
-    @property
-    def resolved_delta(self) -> float:
-        """`delta`, or 0.01 where it is None and no horizon is known."""
-        return DEFAULT_DELTA if self.delta is None else self.delta
 
     @property
     def reward_bound(self) -> float:
@@ -70,7 +65,7 @@ class Confidence:
 
     def compiled_base(self, kind: Kind, reads: Reads, rate: float = 0.0) -> BaseSpec:
         """The same settings in a compiled loop."""
-        numbers = self.noise, self.bound, self.resolved_delta, self.scale
+        numbers = self.noise, self.bound, self.delta or DEFAULT_DELTA, self.scale
         return BaseSpec(kind, reads, *numbers, rate=rate, random_ties=self.ties == "random")
 
 

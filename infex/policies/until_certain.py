@@ -13,6 +13,7 @@ from infex.arrays import Floats
 from infex.checks import changed_settings, safe_repr
 from infex.core.general import ControlKind
 from infex.models.posterior import Posterior
+from infex.policies.base import DEFAULT_DELTA
 from infex.policies.choice import Reason
 from infex.policies.compiled import ControlSpec
 from infex.policies.controls import Control, State
@@ -66,7 +67,7 @@ class UntilCertain(Control):
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
 
     def compiled(self) -> ControlSpec:
-        radius = self.noise, self.bound, self._confidence().resolved_delta, self.scale
+        radius = self.noise, self.bound, self.delta or DEFAULT_DELTA, self.scale
         return ControlSpec(ControlKind.CERTAINTY, False, 0.0, 0, *radius)
 
     def __repr__(self) -> str:
