@@ -147,7 +147,30 @@ def checked(name: str, policy: object) -> Policy:
     return cast(Policy, policy)
 
 
-class ScheduledPolicy:
+class StatefulPolicy:
+    """A built-in policy that remembers something of its own choices, or may hold one that does."""
+
+    __slots__ = ()
+
+    def restore_state(self, state: Any, dim: int) -> Any:
+        """A state that was kept as plain data, as this policy reads it; None if it cannot be its own.
+
+        `dim` is the number of features.
+        """
+        raise NotImplementedError
+
+
+class SamplingPolicy:
+    """A built-in policy whose propensities are known by draws alone."""
+
+    __slots__ = ()
+
+    def with_draws(self, draws: int) -> Policy:
+        """The same with propensities that are known, by so many draws."""
+        raise NotImplementedError
+
+
+class ScheduledPolicy(StatefulPolicy):
     """What `Infex` is: `base` decides in the rounds of a schedule, and `greedy` in all others."""
 
     __slots__ = ()
@@ -341,18 +364,10 @@ def for_problem(policy: Policy, instance: Problem, horizon: int) -> Policy:
 
 
 def with_draws(policy: Policy, draws: int) -> Policy:
-    """The policy, and the bases in it, with propensities that are known: by so many draws, if they sample.
-
-    A built-in policy that samples has a method `with_draws`.
-    """
-    if samples(policy):
-        return cast(Policy, cast(Any, policy).with_draws(draws))
+    """The policy, and the bases in it, with propensities that are known: by so many draws, if they sample."""
+    if isinstance(policy, SamplingPolicy):
+        return policy.with_draws(draws)
     return _with_inner(policy, lambda base: with_draws(base, draws))
-
-
-def samples(policy: Policy) -> bool:
-    """Is it a built-in policy whose propensities are known by draws alone?"""
-    return is_built_in(policy) and hasattr(policy, "with_draws")
 
 
 class InfexState(NamedTuple):
@@ -365,27 +380,25 @@ class InfexState(NamedTuple):
 def restore_state(policy: Policy, state: Any, dim: int) -> Any:
     """A policy state that was kept as plain data, as the policy reads it; None if it cannot be the policy's.
 
-    `dim` is the number of features. A built-in policy that remembers something has a method `restore_state`.
-    A policy of a user's may remember anything; a wrapper may keep the state of an Infex inside its own.
+    `dim` is the number of features. A policy of a user's may remember anything; a wrapper may keep the state
+    of an Infex inside its own.
     """
     if state is None:
         return None
-    links = (link for link in _walk(policy) if is_built_in(link) and hasattr(link, "restore_state"))
-    restores: Any = next(links, None)
-    if restores is None:
-        return state
-    own = restores is policy
-    return restores.restore_state(state, dim) if own else _restored_inside(state, restores, dim)
+    if isinstance(policy, StatefulPolicy):
+        return policy.restore_state(state, dim)
+    inner = next((link for link in _walk(policy) if isinstance(link, StatefulPolicy)), None)
+    return state if inner is None else _restored_inside(state, inner, dim)
 
 
-def _restored_inside(state: Any, restores: Any, dim: int) -> Any:
+def _restored_inside(state: Any, inner: StatefulPolicy, dim: int) -> Any:
     """The state of a wrapper, with that of every Infex in it restored."""
     if isinstance(state, InfexState):
-        return restores.restore_state(state, dim) or state
+        return inner.restore_state(state, dim) or state
     if isinstance(state, dict):
-        return {name: _restored_inside(part, restores, dim) for name, part in state.items()}
+        return {name: _restored_inside(part, inner, dim) for name, part in state.items()}
     if type(state) in (list, tuple):
-        return type(state)(_restored_inside(part, restores, dim) for part in state)
+        return type(state)(_restored_inside(part, inner, dim) for part in state)
     return state
 
 

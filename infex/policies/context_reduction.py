@@ -17,6 +17,7 @@ from infex.policies.base import (
     ChangingProblem,
     Policy,
     Problem,
+    StatefulPolicy,
     checked,
     for_problem,
     policy_info,
@@ -33,7 +34,7 @@ LOGGED = 200  # arm sets that a simulation shows it
 
 @final
 @dataclass(frozen=True, slots=True)
-class ContextReduction:
+class ContextReduction(StatefulPolicy):
     """Lets `base` play a fixed set of actions where arms are drawn anew each round.
 
     The reduction of Hanna, Yang and Fragouli (2023). An action is a direction w of the parameter. To

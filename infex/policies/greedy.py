@@ -15,6 +15,7 @@ from infex.policies.base import (
     Policy,
     PolicyInfo,
     Problem,
+    StatefulPolicy,
     checked,
     choose_allowed,
     policy_info,
@@ -257,7 +258,7 @@ SINGULAR = 1e-12  # of the trace: an eigenvalue below it is rounding
 
 @final
 @dataclass(frozen=True, slots=True)
-class GreedyFirst:
+class GreedyFirst(StatefulPolicy):
     """Greedy until contexts prove too alike, then `base` for good (Bastani, Bayati and Khosravi, 2021).
 
     After n rewards, more than `wait`, the smallest eigenvalue of sum x x' is compared with `level`

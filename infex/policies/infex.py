@@ -16,13 +16,13 @@ from infex.policies.base import (
     InfexState,
     Policy,
     PolicyInfo,
+    SamplingPolicy,
     ScheduledPolicy,
     checked,
     choose_allowed,
     policy_info,
     propensity_allowed,
     restore_state,
-    samples,
 )
 from infex.policies.choice import TIES, Choice, Reason, ScheduleStatus, Ties, checked_arm, checked_choice
 from infex.policies.compiled import CompiledSpec, compiled_spec
@@ -374,7 +374,7 @@ def base_propensities(policy: Policy, t: int, posterior: Posterior) -> Floats | 
     Those of a policy that samples take many draws for each arm; a `Choice` has that of the arm it plays.
     """
     info = policy_info(policy)
-    if len(posterior) > MOST_ARMS or any(map(samples, info.chain)):
+    if len(posterior) > MOST_ARMS or any(isinstance(link, SamplingPolicy) for link in info.chain):
         return None
     if isinstance(policy, EpsilonGreedy) and posterior.allowed is None:
         return np.full(len(posterior), 1.0 / len(posterior))

@@ -12,6 +12,7 @@ from infex.models.posterior import Posterior
 from infex.policies.base import (
     Policy,
     PolicyInfo,
+    StatefulPolicy,
     checked,
     choose_allowed,
     policy_info,
@@ -26,7 +27,7 @@ from infex.policies.thompson import checked_draws
 
 @final
 @dataclass(frozen=True, slots=True)
-class Softened:
+class Softened(StatefulPolicy):
     """With probability `share` a uniform arm, else the base's: every arm has a chance of at least share/K.
 
     For logs that are to be judged later: weights need the probability of each arm that was played,

@@ -10,6 +10,7 @@ from infex.checks import one_of, real, set_fields, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.posterior import SAMPLINGS, Posterior
+from infex.policies.base import SamplingPolicy
 from infex.policies.choice import TIES, Choice, Ties, best_arms, draw, exploring_choice, first_best, pick
 from infex.policies.compiled import BaseSpec, CompiledSpec
 from infex.policies.greedy import GREEDIES
@@ -72,7 +73,7 @@ def checked_draws(name: str, draws: object) -> int:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinTS(Confidence):
+class LinTS(SamplingPolicy, Confidence):
     """Plays the best arm of a sampled parameter theta + scale beta V^-1/2 eta (Abeille and Lazaric, 2017).
 
     eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The

@@ -13,7 +13,7 @@ from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
-from infex.policies.base import DEFAULT_DELTA, Policy
+from infex.policies.base import DEFAULT_DELTA, Policy, StatefulPolicy
 from infex.policies.choice import TIES, Choice, IndexPolicy, Ties, exploring_choice, pick, pick_propensity
 from infex.policies.compiled import BaseSpec, CompiledSpec
 
@@ -170,7 +170,7 @@ def without_parameters(policy_state: Any) -> Any:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RarelySwitchingUCB(Confidence):
+class RarelySwitchingUCB(StatefulPolicy, Confidence):
     """LinUCB whose optimistic parameter is found anew when det V has grown by a factor 1 + growth.
 
     Until then it plays the best arm of the last one (Abbasi-Yadkori, Pal and Szepesvari, 2011,
