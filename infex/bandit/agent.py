@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Bools
-from infex.bandit.exploration import Account, Exploration
+from infex.bandit.exploration import Exploration, ExplorationAccount
 from infex.checks import safe_repr
 from infex.errors import NotKept, OutOfReach
 from infex.models.layout import DesignRow, Offer
@@ -59,18 +59,18 @@ class Agent:
     __slots__ = ("_policy", "account", "info", "model", "policy_state")
 
     def __init__(self, policy: Policy, model: ModelState) -> None:
-        self.account, self.model = Account(), model
+        self.account, self.model = ExplorationAccount(), model
         self.policy_state: Any = None
         self.policy = policy
 
     def replace_model(self, model: ModelState) -> None:
         """Goes on with another model: what is known now is not what earlier decisions rested on."""
         self.model = model
-        self.account.hear()
+        self.account.mark_stale()
 
     @property
     def policy(self) -> Policy:
-        """The policy, with 0.01 for a delta that was not said; what another remembers is not for this one."""
+        """The policy, with 0.01 for a delta that was not said. Setting another forgets the policy state."""
         return self._policy
 
     @policy.setter
@@ -82,7 +82,7 @@ class Agent:
         self.account.look_back(info.lookback)  # the last that may raise
         self.account.scheduled |= info.controlled_schedule is not None
         self._policy, self.info, self.policy_state = policy, info, None
-        self.account.hear()
+        self.account.mark_stale()
 
     def posterior(self, offer: Offer | None = None, allowed: Bools | None = None) -> Posterior:
         """What the policy reads now: of the fixed arms, or of those on offer."""
@@ -136,7 +136,7 @@ class Agent:
         different: bool,
         policy_state: object,
     ) -> None:
-        """Changes what a decision changes: the account, the policy state, where searches start."""
+        """Changes what a decision changes: the account, the policy's state, where searches start."""
         self.account.apply(t, explored, schedule_status, loss, different)
         if policy_state is not None:
             self.policy_state = policy_state if self.info.built_in else copy.deepcopy(policy_state)
@@ -151,7 +151,7 @@ class Agent:
         if self.info.learners:
             self.info.update(arm, model.row(on), reward, explored)
         model.update(on, reward, explored, weight)
-        self.account.hear()
+        self.account.mark_stale()
         return weight
 
     def greedy_rounds_after(self, t: int) -> float:

@@ -86,7 +86,7 @@ class Logged(NamedTuple):
     """Rows of a log: the place of each arm, what its reward is learnt on, and rules that contexts took."""
 
     places: Integers
-    grounds: DesignRows
+    design: DesignRows
     noticed: Counter[str]
 
 
@@ -180,7 +180,7 @@ class Fixed:
 
     def removed(self, which: object) -> tuple[Fixed, Integers]:
         """Without some arms, named by label where arms have labels; and the old places of the rest."""
-        _, stay = _parted(which, self.labels, self.columns.shape[1])
+        _, stay = _split(which, self.labels, self.columns.shape[1])
         names = None if self.labels is None else tuple(self.labels[place] for place in stay)
         found = Fixed(np.ascontiguousarray(self.columns[:, stay]), names, self.rescale)
         found.allow(None if self.allowed is None else self.allowed[stay])
@@ -371,7 +371,7 @@ class Mapped:
 
     def removed(self, which: object) -> tuple[Mapped, Integers]:
         """Without some arms, named by label where arms have labels; and the old places of the rest."""
-        gone, stay = _parted(which, self.labels, self.features.count)
+        gone, stay = _split(which, self.labels, self.features.count)
         found = Mapped(self._turning().without(gone), self.rescale)
         found.allow(None if self.allowed is None else self.allowed[stay])
         found.removals = self.removals
@@ -605,7 +605,7 @@ def places_of_all(arms: object, labels: Labels, count: int) -> Integers:
     return places
 
 
-def _parted(which: object, labels: Labels, count: int) -> tuple[set[int], Integers]:
+def _split(which: object, labels: Labels, count: int) -> tuple[set[int], Integers]:
     """The places of the arms that are named, and of those that stay, at least one."""
     places = places_by_name(labels, count)
     gone = {place_of(name, places, labels is not None) for name in _listed(which)}

@@ -42,7 +42,7 @@ from infex.bandit.exploration import Exploration, warn_if_underexplored
 from infex.bandit.ids import Ids
 from infex.bandit.intervals import NoiseIntervals, checked_level
 from infex.bandit.logger import DecisionLogger, arm_count, header_of, request_behind, row_of
-from infex.bandit.pending import Pending, Waiting, moved
+from infex.bandit.pending import Pending, PendingEntry, moved
 from infex.bandit.persistence import Parts, no_pulls, taught_of
 from infex.bandit.prior import Prior
 from infex.bandit.replication import Changes, Replication, new_deltas, shape_of
@@ -189,7 +189,7 @@ class Bandit:
         model = ModelState.empty(source.layout, prior.inside, apart, rescaled(estimator, source.unit))
         model.pulls = no_pulls(source)
         agent = Agent(known, model)
-        self._begin(
+        self._assemble(
             Parts(
                 source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending(),
                 Replication(), Taught(), narrowing,
@@ -199,7 +199,7 @@ class Bandit:
         if log is not None:
             self.log_to(log)
 
-    def _begin(self, parts: Parts) -> None:
+    def _assemble(self, parts: Parts) -> None:
         self._arms, self._agent, self._seed = parts.arms, parts.agent, parts.seed
         self._estimator, self._prior, self._rule = parts.estimator, parts.prior, parts.rule
         self._history, self._ids, self._pending = parts.history, parts.ids, parts.pending
@@ -207,8 +207,8 @@ class Bandit:
         self._draws = Rounds(self._seed, STREAM)
         self._lock = threading.RLock()
         self._log: DecisionLogger | None = None
-        self._follow()
-        self._foresee(parts.narrows)
+        self._read_policy()
+        self._track_pending(parts.narrows)
         _ALIVE.add(self)
 
     def _parts(self) -> Parts:
@@ -217,7 +217,7 @@ class Bandit:
             self._ids, self._pending, self._replication, self._taught, self.narrows,
         )  # fmt: skip
 
-    def _follow(self) -> None:
+    def _read_policy(self) -> None:
         """What is read off the policy, once."""
         info = self._agent.info
         self._radius = DEFAULT.radius if info.radius is None else info.radius
@@ -303,7 +303,7 @@ class Bandit:
             except BaseException as error:
                 self._agent.account, self._agent.policy_state = account, policy_state
                 self._pending.remove_after(account.t)
-                self._foresee(self.narrows)
+                self._track_pending(self.narrows)
                 if isinstance(error, InfexError) and len(requests) > 1 and len(taken) < len(requests):
                     raise type(error)(f"request {len(taken)}: {error}") from error
                 raise
@@ -361,7 +361,7 @@ class Bandit:
             if not record.own_id:
                 self._ids.adopt(record.decision.id, record.decision.t)
             self._apply(record)
-            self._agent.account.hear()  # rewards may have been told since it was decided
+            self._agent.account.mark_stale()  # rewards may have been told since it was decided
         return record.decision
 
     def _decide(self, request: Request, own_id: str | None) -> DecisionRecord:
@@ -374,16 +374,17 @@ class Bandit:
             mask = offered_mask(request.offered, offered.labels, len(posterior))
             posterior = posterior.requested(mask, may_explore(request.explore))
         rng = self._draws.at(t)
-        step = agent.decide(t, posterior, rng) if agent.info.built_in else self._watched(t, posterior, rng)
+        decide = agent.decide if agent.info.built_in else self._decide_guarded
+        step = decide(t, posterior, rng)
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
-        decision = self._explained(key, step, posterior, offered.labels)
+        decision = self._described(key, step, posterior, offered.labels)
         choice = step.choice
         return DecisionRecord(
             decision, step.on, choice.schedule_status, choice.policy_state, step.loss, noticed,
             own_id is not None, agent.account.changes,
         )  # fmt: skip
 
-    def _watched(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
+    def _decide_guarded(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
         """What a policy with a user's code does; refused if it changed this bandit while it chose."""
         step, before = None, self._version()
         try:
@@ -395,7 +396,7 @@ class Bandit:
             raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
         return step
 
-    def _explained(self, key: str, step: Step, posterior: Posterior, labels: Labels) -> Decision:
+    def _described(self, key: str, step: Step, posterior: Posterior, labels: Labels) -> Decision:
         """What was chosen, with all that was known of its arm, among all those on offer."""
         place, explored, _, reason, _, propensity, explore_probability, base_propensity, _ = step.choice
         arm, greedy = step.arm, posterior.greedy
@@ -416,13 +417,9 @@ class Bandit:
     def _apply(self, record: DecisionRecord) -> None:
         """The only change that a decision makes."""
         agent, decision, on = self._agent, record.decision, record.on
+        different = decision.explored and decision.arm != decision.greedy
         agent.apply(
-            decision.t,
-            decision.explored,
-            record.schedule_status,
-            record.loss,
-            record.different,
-            record.policy_state,
+            decision.t, decision.explored, record.schedule_status, record.loss, different, record.policy_state
         )
         if record.noticed:
             agent.account.noticed.update(record.noticed)
@@ -461,14 +458,14 @@ class Bandit:
             raise InvalidChoice("something was noticed of a context that this bandit has no encoder for")
         if record.played is not None and record.played != self._features_of(decision.arm):
             raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
-        if not _has_turns(self._agent.info, record.schedule_status is not None):
+        if not _fits_schedule(self._agent.info, record.schedule_status is not None):
             raise InvalidChoice(
                 f"the schedule_status {record.schedule_status!r} cannot be one of {type(policy).__name__}'s"
             )
         return record._replace(on=on, policy_state=policy_state, loss=loss)
 
     def _checked_choice(self, record: DecisionRecord) -> tuple[Any, float]:
-        """The policy state and loss of a record whose choice the policy can have made."""
+        """The policy state and the loss of a record whose choice the policy can have made."""
         decision, arms = record.decision, self._arms
         layout = arms.layout
         count = layout.arms if isinstance(layout, PerArm) else layout.shape[1] or decision.arm + 1
@@ -567,7 +564,7 @@ class Bandit:
                 self._tell_again(decision, reward, weight, one_of("on_duplicate", on_duplicate, ON_DUPLICATE))
                 return
             value = self._rule.number(reward)
-            waiting = self._waiting(decision)
+            waiting = self._pending_entry(decision)
             self._rule.warn(value, self.policy)
             self._learn(waiting, value, weight)
 
@@ -583,7 +580,7 @@ class Bandit:
         """
         with self._lock:
             every = [decisions] if isinstance(decisions, str) else decisions
-            waiting = [self._waiting(each) for each in every]
+            waiting = [self._pending_entry(each) for each in every]
             key, times = (
                 Counter(each.decision.id for each in waiting).most_common(1)[0] if waiting else ("", 0)
             )
@@ -605,9 +602,9 @@ class Bandit:
     def drop(self, decision: Decision | str | int) -> None:
         """Forgets a decision whose reward will never come."""
         with self._lock:
-            self._resolve(self._waiting(decision))
+            self._resolve(self._pending_entry(decision))
 
-    def _learn(self, waiting: Waiting, reward: float, weight: float, logged: bool = False) -> None:
+    def _learn(self, waiting: PendingEntry, reward: float, weight: float, logged: bool = False) -> None:
         """Learns the reward of a pending decision, or refuses it and changes nothing."""
         decision, on = waiting
         agent = self._agent
@@ -622,13 +619,13 @@ class Bandit:
         if self._history is not None and turns is not None:
             self._history.add(waiting, Learnt(reward, weight, counted, turns))
 
-    def _resolve(self, waiting: Waiting) -> None:
+    def _resolve(self, waiting: PendingEntry) -> None:
         """A decision was told, or dropped: it is pending no more."""
         self._pending.remove(waiting.decision.id)
         if self._agent.model.pending_design is not None:
             self._agent.model.pending_design.remove(*waiting)
 
-    def _waiting(self, decision: Decision | str | int) -> Waiting:
+    def _pending_entry(self, decision: Decision | str | int) -> PendingEntry:
         """The pending decision that is meant, and what its reward is learnt on."""
         key = _id_of(decision)
         waiting = self._pending.find(key)
@@ -648,7 +645,7 @@ class Bandit:
         found = history.find(key) if self._pending.find(key) is None else None
         if found is None:
             try:
-                waiting = self._waiting(given)
+                waiting = self._pending_entry(given)
             except AlreadyTold:
                 raise NotRemembered(
                     f"decision {key!r} was dropped, or has its reward, and is not among the last "
@@ -686,7 +683,7 @@ class Bandit:
         if revision.after is not None:
             self._agent.model.all.check_reward(revision.after)
         self._agent.model.revise(revision, own_turn)
-        self._agent.account.hear()
+        self._agent.account.mark_stale()
 
     def _count_pull(self, decision: Decision) -> None:
         """One more reward of an arm of a map with one regression, if the arm is still there."""
@@ -721,29 +718,29 @@ class Bandit:
         """
         with self._lock:
             agent, model = self._agent, self._agent.model
-            places, grounds, noticed = self._arms.logged(arms, contexts)
-            count = grounds.size
+            places, design, noticed = self._arms.logged(arms, contexts)
+            count = design.size
             values, counts = self._rule.numbers(rewards, count), checked_weights(weights, count)
             tried = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
             if tried.shape != (count,) or tried.dtype != np.bool_ or is_masked(explored):
                 raise InvalidReward(f"explored must be True or False for each of {count} rewards")
             if model.searches or agent.info.learners:
                 for n in range(count):
-                    counts[n] = model.effective_weight(grounds.on(n), float(values[n]), float(counts[n]))
+                    counts[n] = model.effective_weight(design.on(n), float(values[n]), float(counts[n]))
             if count:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if agent.info.learners:
                 for n in range(count):
-                    row = model.row(grounds.on(n))
+                    row = model.row(design.on(n))
                     agent.info.update(int(places[n]), row, float(values[n]), bool(tried[n]))
-            model.all.bulk_update(grounds, values, counts)
+            model.all.bulk_update(design, values, counts)
             if model.explored is not None and tried.any():
                 mine = np.flatnonzero(tried)
-                model.explored.bulk_update(grounds.at(mine), values[mine], counts[mine])
+                model.explored.bulk_update(design.at(mine), values[mine], counts[mine])
             if model.pulls is not None:
                 model.pulls += np.bincount(places, minlength=model.pulls.size)
             agent.account.noticed.update(noticed)
-            agent.account.hear()
+            agent.account.mark_stale()
 
     # What is known
 
@@ -817,8 +814,8 @@ class Bandit:
         """
         checked_level(level)
         with self._lock:
-            mine, on = self._waiting(decision)
-            if mine.t <= self._agent.account.heard:
+            mine, on = self._pending_entry(decision)
+            if mine.t <= self._agent.account.stale_through:
                 raise NotKept(
                     f"something was learnt or changed since {mine.id!r} was decided: ask for its interval "
                     "before the next reward is told, or see `bandit.intervals` for now"
@@ -891,7 +888,7 @@ class Bandit:
         with self._lock:
             self._agent.policy = policy
             self._agent.account.changes += 1
-            self._follow()
+            self._read_policy()
 
     @property
     def policy_state(self) -> Any:
@@ -944,15 +941,15 @@ class Bandit:
         if not isinstance(narrows, bool):
             raise InvalidSetting(f"narrows must be True or False, got {narrows!r}")
         with self._lock:
-            self._foresee(narrows)
+            self._track_pending(narrows)
             self._agent.account.changes += 1
 
-    def _foresee(self, narrows: bool) -> None:
+    def _track_pending(self, narrows: bool) -> None:
         """Lets exploring look at all that is pending, or at none of it."""
         model = self._agent.model
         model.pending_design = None
         if narrows:
-            model.track_pending([self._pending.grounds()] if len(self._pending) else [])
+            model.track_pending([self._pending.design()] if len(self._pending) else [])
 
     @property
     def features(self) -> FeatureMap | None:
@@ -1050,7 +1047,7 @@ class Bandit:
         ('tea', 'oolong', 'mate')
         """
         with self._lock:
-            self._replace_arms(*self._lasting().added(arms, labels))
+            self._replace_arms(*self._own_arms().added(arms, labels))
 
     def remove_arms(self, which: object) -> Reshaping:
         """Takes the arms in `which` away, by label where arms have labels, else by index.
@@ -1063,7 +1060,7 @@ class Bandit:
         also if an arm of the same label has come since. What is returned says where the others are now.
         """
         with self._lock:
-            before = self._lasting()
+            before = self._own_arms()
             if self._agent.info.learners:
                 raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
@@ -1075,7 +1072,7 @@ class Bandit:
             self._pending.change(changed)
             if self._history is not None:
                 self._history.change(changed)
-            self._foresee(self.narrows)
+            self._track_pending(self.narrows)
             if self._log is not None:
                 with contextlib.suppress(StoreFailed):  # the next row says it again
                     self._write_rows(
@@ -1096,7 +1093,7 @@ class Bandit:
         self._arms = arms
         agent.account.changes += 1
 
-    def _lasting(self) -> Fixed | Mapped:
+    def _own_arms(self) -> Fixed | Mapped:
         if not isinstance(self._arms, Fixed | Mapped):
             raise InvalidArms(
                 "the arms of this bandit change every round: there are none to add to or remove"
@@ -1141,7 +1138,9 @@ class Bandit:
             model.pulls = before.pulls
             policy_state = added.policy_state(agent.policy_state)
             if policy_state is not None and restore_state(self.policy, policy_state, arms.dim) is None:
-                raise NotKept(f"{safe_repr(self.policy)} remembers what cannot be brought to more features")
+                raise NotKept(
+                    f"{safe_repr(self.policy)} keeps a state that cannot be brought to more features"
+                )
             self._replication = self._replication.restart(before, model)
             agent.replace_model(model)
             agent.policy_state, self._arms, self._prior = policy_state, arms, prior
@@ -1149,7 +1148,7 @@ class Bandit:
             self._pending.change(added.on)
             if self._history is not None:
                 self._history.change(added.on)
-            self._foresee(narrows)
+            self._track_pending(narrows)
             return added
 
     # What others have learnt
@@ -1184,7 +1183,7 @@ class Bandit:
             for delta in new:
                 self._replication.add(delta, model)
                 model.add_statistics(delta.growths)
-                self._agent.account.hear()
+                self._agent.account.mark_stale()
             self._taught = self._taught + taught if new else self._taught
             return sum(last - first for delta in new for first, last in delta.spans.values())
 
@@ -1287,7 +1286,7 @@ class Bandit:
 
     # Journals
 
-    def waiting(self) -> Iterator[Waiting]:
+    def pending_entries(self) -> Iterator[PendingEntry]:
         """The pending decisions, oldest first, each with what its reward will be learnt on."""
         with self._lock:
             yield from self._pending
@@ -1326,7 +1325,7 @@ class Bandit:
         """
         with self._lock:
             model = self._agent.model
-            ground = self._waiting(decision.id).on if on is None else on
+            ground = self._pending_entry(decision.id).on if on is None else on
             return Correction(
                 model.effective_weight(ground, reward, weight),
                 model.observation_numbers(ground, decision.explored),
@@ -1415,7 +1414,7 @@ class Bandit:
     @staticmethod
     def _of(parts: Parts) -> Bandit:
         bandit = Bandit.__new__(Bandit)
-        bandit._begin(parts)
+        bandit._assemble(parts)
         return bandit
 
     def digest(self) -> str:
@@ -1502,8 +1501,8 @@ def _refuse_other(decision: Decision | str | int, mine: Decision) -> None:
         )
 
 
-def _has_turns(info: PolicyInfo, has: bool) -> bool:
-    """Can a policy's choice have a turn, or none? With a schedule it has one, and infex's own only then."""
+def _fits_schedule(info: PolicyInfo, has: bool) -> bool:
+    """Can a policy's choice have a schedule status, or none? With a schedule it has; a built-in only then."""
     if info.controlled_schedule is not None:
         return has
     return not (has and info.built_in and not info.controlled_schedules)

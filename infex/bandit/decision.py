@@ -78,11 +78,6 @@ class DecisionRecord(NamedTuple):
     changes: int = 0
     played: tuple[float, ...] | None = None
 
-    @property
-    def different(self) -> bool:
-        """Did it explore, and play another arm than the greedy one?"""
-        return self.decision.explored and self.decision.arm != self.decision.greedy
-
 
 @final
 class Decisions(Sequence[Decision]):

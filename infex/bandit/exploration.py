@@ -48,23 +48,36 @@ class Exploration(NamedTuple):
 
 
 @final
-class Account:
+class ExplorationAccount:
     """The totals of all rounds that were applied, whatever policy was in force.
 
-    `changes` counts changes of arms or of the policy; `heard` is the round up to which decisions were taken
-    before something was learnt or changed; `noticed` counts decisions by the rules that their contexts took;
-    `recent` are the rounds and losses of the last explorations, and `forgotten` is the round up to which they
-    are not kept one by one; limits look `span` rounds back.
+    `changes` counts changes of arms or of the policy. Decisions up to round `stale_through` were taken before
+    the last change of what is known. `noticed` counts decisions by the rules that it took to read their
+    contexts. `recent` are the rounds and losses of the last explorations; up to round `forgotten` they are
+    not kept one by one. Limits look `span` rounds back.
     """
 
     __slots__ = (
         "_spent",
-        "changes", "cost", "different", "done", "dropped", "forgotten", "heard", "made_up", "noticed", "owed",
-        "planned", "recent", "scheduled", "span", "t",
+        "changes",
+        "cost",
+        "different",
+        "done",
+        "dropped",
+        "forgotten",
+        "made_up",
+        "noticed",
+        "owed",
+        "planned",
+        "recent",
+        "scheduled",
+        "span",
+        "stale_through",
+        "t",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.t = self.changes = self.heard = self.planned = self.done = 0
+        self.t = self.changes = self.stale_through = self.planned = self.done = 0
         self.made_up = self.owed = self.dropped = self.different = self.forgotten = self.span = 0
         self.scheduled = False  # was a schedule ever in force?
         self.cost = 0.0
@@ -72,17 +85,17 @@ class Account:
         self.recent: deque[tuple[int, float]] = deque()
         self._spent: Spent | None = Spent()  # None since something changed
 
-    def copy(self) -> Account:
+    def copy(self) -> ExplorationAccount:
         """The same, for another to change."""
-        other = Account()
-        for name in Account.__slots__:
+        other = ExplorationAccount()
+        for name in ExplorationAccount.__slots__:
             setattr(other, name, getattr(self, name))
         other.noticed, other.recent = self.noticed.copy(), self.recent.copy()
         return other
 
-    def hear(self) -> None:
+    def mark_stale(self) -> None:
         """Something was learnt or has changed: what is known now is not what earlier decisions rested on."""
-        self.heard = self.t
+        self.stale_through = self.t
 
     @property
     def spent(self) -> Spent:
@@ -136,7 +149,7 @@ class Account:
         """Counts the rounds of a log up to its last: its explorations, with the loss of each."""
         changes = self.changes
         self.__init__()
-        self.t = self.heard = last
+        self.t = self.stale_through = last
         self.changes, self.scheduled, self.different = changes, gated, different
         self.done = len(explorations)
         self.planned = self.done if gated else 0
@@ -185,7 +198,7 @@ class Account:
             raise DamagedFile("the totals of its rounds do not fit together")
         for name, count in counts.items():
             setattr(self, name, count)
-        self.heard, self.scheduled, self.recent = t, kept["scheduled"], deque(recent)
+        self.stale_through, self.scheduled, self.recent = t, kept["scheduled"], deque(recent)
         self.cost, self.noticed = real("cost", kept["cost"], least=0, error=DamagedFile), Counter(noticed)
         self._spent = None
 

@@ -19,7 +19,8 @@ from libc.math cimport INFINITY, copysign, exp, fabs, isfinite, log1p, sqrt
 from libc.string cimport memcpy, memset
 
 from infex.core.ridge cimport (
-    FINE, Run, add_pulls, check_penalty, dot, estimate, factor, factor_finely, invert, larger, open_run, rank_one, solve_sums,
+    HEAVY, Run, add_exactly, add_pulls, check_penalty, dot, estimate, factor, factor_sums, fade, invert, larger,
+    may_be_steep, open_run, rank_one, solve_sums,
 )
 
 cdef extern from "loops.h" nogil:
@@ -191,6 +192,17 @@ def block_estimates(table, which, rewards, rewarded, starts, renewed, double pen
 
 # Discounted ridge regression
 
+def fade_sums(double[:, :, ::1] sums, double penalty, double rate):
+    """Multiplies sums, (2, d + 1, d), by a rate from 0 to 1, in their place."""
+    cdef State s
+    _read_sums(&s, "sums", sums)
+    check_penalty(penalty)
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"rate must be from 0 to 1, got {rate}")
+    s.penalty = penalty
+    fade(&s, rate)
+
+
 cdef double spread(State *s, double *squares, double *room) noexcept nogil:
     """log(det W/det V_0), and in M the factor of V^-1 W V^-1; W has the sums `squares`, of squared weights.
 
@@ -208,7 +220,7 @@ cdef double spread(State *s, double *squares, double *room) noexcept nogil:
     solve_sums(s)
     w.sums, w.carries = squares, squares + (d + 1) * d
     solve_into(&w, root)
-    ratio = factor_finely(&w) if s.penalty < FINE else factor(&w)
+    factor_sums(&w, &ratio)
     memset(inner, 0, d * d * sizeof(double))
     for i in range(d):  # K; sums go along memory, each in the order of k
         for k in range(i + 1):
@@ -554,9 +566,9 @@ cdef inline double probability(double odds) noexcept nogil:
     return 1.0 / (1.0 + small) if odds >= 0.0 else small / (1.0 + small)
 
 
-cdef inline bint fit_is_due(int64_t rows, double rewards, const double *progress) noexcept nogil:
-    """Is all fitted anew with this reward?"""
-    if rows <= FEW_ROWS or rewards <= FEW_REWARDS:
+cdef inline bint fit_is_due(int64_t rows, double rewards, double weight, const double *progress) noexcept nogil:
+    """Is all fitted anew with this reward? By a heavy one, `follow` would lose theta where little is known."""
+    if rows <= FEW_ROWS or rewards <= FEW_REWARDS or weight > HEAVY:
         return True
     return rewards >= progress[FIT_DUE] or progress[WALKED] * progress[WIDEST] > MOVED_FAR
 
@@ -617,17 +629,25 @@ cdef double newton(State *s, const double *rows, const double *losses, const dou
 
     With r the largest change of any x'theta, log(1 + r)/r of a step never goes too far: along it the third
     derivative is at most r times the second (Bach, 2010), and this minimises the bound that follows from that.
-    Near the end it is a whole step. The search starts from `theta`, and leaves the estimate there too. The
-    carries of the sums must be 0; `weights` has room for n numbers and `slope` for d.
+    Near the end it is a whole step. The search starts from `theta`, and leaves the estimate there too. Where H may be
+    steep, it and the slope have 32 digits. `weights` has room for n numbers and `slope` for d.
     """
     cdef int64_t d = s.d, step, i, k
-    cdef double ratio = 0.0, played = 0.0, odds, chance, plays, left, gained, reach, change, share
+    cdef double ratio = 0.0, played = 0.0, largest = 0.0, odds, chance, rest, plays, left, gained, reach, change, share
     cdef const double *row
+    cdef State exact = s[0]
+    cdef bint finely, reached = False
     for k in range(n):
         played += losses[k] + wins[k]
+        largest += (losses[k] + wins[k]) * dot(rows + k * d, rows + k * d, d)
+    finely = may_be_steep(s, largest)
+    exact.penalty = 0.0  # adds all with 32 digits
     for step in range(NEWTON_STEPS):
+        memset(s.sums, 0, (d + 1) * d * sizeof(double))
+        memset(s.carries, 0, (d + 1) * d * sizeof(double))
         for i in range(d):
             slope[i] = -s.penalty * theta[i]
+            add_exactly(s, d * d + i, -s.penalty, theta[i])
         for k in range(n):
             row = rows + k * d
             odds = 0.0
@@ -635,18 +655,29 @@ cdef double newton(State *s, const double *rows, const double *losses, const dou
                 odds += row[i] * theta[i]
             chance = probability(odds)
             plays = losses[k] + wins[k]
-            weights[k] = plays * chance * (1.0 - chance)
-            left = wins[k] - plays * chance
+            if finely:
+                rest = probability(-odds)  # 1 - chance would lose its digits
+                add_pulls(&exact, row, plays * chance * rest, wins[k] * rest - losses[k] * chance)
+            else:
+                weights[k] = plays * chance * (1.0 - chance)
+                left = wins[k] - plays * chance
+                for i in range(d):
+                    slope[i] += left * row[i]
+        if finely:
             for i in range(d):
-                slope[i] += left * row[i]
-        weighted_gram(rows, weights, n, d, s.sums)
-        memcpy(s.sums + d * d, slope, d * sizeof(double))
+                slope[i] = s.sums[d * d + i] + s.carries[d * d + i]
+        else:
+            weighted_gram(rows, weights, n, d, s.sums)
+            memcpy(s.sums + d * d, slope, d * sizeof(double))
+            memset(s.carries + d * d, 0, d * sizeof(double))
         ratio = solve_sums(s)
         gained = reach = 0.0
         for i in range(d):
             gained += slope[i] * s.theta[i]
         if gained <= SHORTEST_STEP * (1.0 + played):
-            break
+            if reached or not finely:
+                break
+            reached = True  # one step more, for rows that weigh far less than others
         for k in range(n):
             row = rows + k * d
             change = 0.0
@@ -698,11 +729,11 @@ def update_logistic(x, double reward, double weight, double[:, ::1] solved, doub
     return follow(&s, &row[0], reward, weight, &progress[0])
 
 
-def logistic_fit_is_due(int64_t rows, double rewards, const double[::1] progress):
-    """Are all rows fitted anew with this reward? `rewards` counts it."""
+def logistic_fit_is_due(int64_t rows, double rewards, double weight, const double[::1] progress):
+    """Are all rows fitted anew with this reward, of this weight? `rewards` counts it."""
     if progress is None or progress.shape[0] != PROGRESS_SIZE:
         raise ValueError(f"progress must have {PROGRESS_SIZE} numbers")
-    return bool(fit_is_due(rows, rewards, &progress[0]))
+    return bool(fit_is_due(rows, rewards, weight, &progress[0]))
 
 
 def begin_logistic_progress(double[::1] progress, double rewards):
@@ -880,12 +911,11 @@ cdef class DiscountedFit(Fit):
     cdef double take(self, const double *x, double reward, double weight, double *solved) except? -1.0 nogil:
         cdef State *s = &self.state
         cdef State w = s[0]
-        cdef int64_t size = 2 * (self.dim + 1) * self.dim, i
+        cdef int64_t size = 2 * (self.dim + 1) * self.dim
         w.sums, w.carries = s.sums + size, s.carries + size
         if weight > 0.0:
-            for i in range(size):
-                s.sums[i] *= self.rate
-                w.sums[i] *= self.squared_rate
+            fade(s, self.rate)
+            fade(&w, self.squared_rate)
             add_pulls(s, x, weight, weight * reward)
             add_pulls(&w, x, weight, 0.0)
         solve_into(s, solved)
@@ -966,7 +996,7 @@ cdef class LogisticFit(Fit):
             self.count(x, reward, weight)
         count = <int64_t>memory[COUNT]
         solve_into(s, solved)
-        if weight == 0.0 or fit_is_due(count, memory[REWARDS], progress):
+        if weight == 0.0 or fit_is_due(count, memory[REWARDS], weight, progress):
             begin_progress(progress, memory[REWARDS])
             if weight > 0.0:
                 memcpy(self.theta, s.theta, d * sizeof(double))

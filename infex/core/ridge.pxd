@@ -98,17 +98,21 @@ cdef inline void add_to_run(Run *run, double pulls, double rewards) noexcept nog
 
 cdef int check_penalty(double penalty) except -1
 
-cdef double FINE  # below this penalty sums and the factor have 32 digits
+cdef double FINE   # below this penalty sums and the factor have 32 digits
+cdef double HEAVY  # n |x|^2 against the penalty from which on they are added with 32 digits
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil
 cdef double factor(State *s) noexcept nogil
-cdef double factor_finely(State *s) noexcept nogil
+cdef bint may_be_steep(const State *s, double trace) noexcept nogil
+cdef bint factor_sums(State *s, double *ratio) noexcept nogil
 cdef void invert(State *s) noexcept nogil
 cdef void estimate(State *s) noexcept nogil
 cdef double solve_sums(State *s) noexcept nogil
 cdef void refresh(State *s) noexcept nogil
 cdef void score(State *s) noexcept nogil
 cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcept nogil
+cdef void add_exactly(State *s, int64_t at, double a, double b) noexcept nogil
+cdef void fade(State *s, double rate) noexcept nogil
 cdef void absorb(State *s, const double *x, double reward, double weight) noexcept nogil
 cdef void whole_sums(const State *s) noexcept nogil
 cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil

@@ -135,18 +135,33 @@ cdef inline void end_run(State *s) noexcept nogil:
     s.run.pulls = s.run.rewards = s.run.q = s.run.start = s.run.phi = s.run.psi = 0.0
 
 
-cdef double solve_sums(State *s) noexcept nogil:
-    """log(det V/det V_0), M and theta, from the sums alone."""
-    cdef double trace = 0.0, ratio
+cdef double trace(const State *s) noexcept nogil:
+    """That of sum x x'."""
+    cdef double total = 0.0
     cdef int64_t i
     for i in range(s.d):
-        trace += s.sums[i * s.d + i]
-    if s.penalty < FINE or s.d * trace > STEEP * s.penalty:  # as wherever `is_steep`
-        ratio = factor_finely(s)
-        invert(s)
-    else:
-        ratio = factor(s)
-        invert(s)
+        total += s.sums[i * s.d + i]
+    return total
+
+
+cdef bint may_be_steep(const State *s, double trace) noexcept nogil:
+    """May V with that trace be as `is_steep` says? trace V^-1 is at most d/penalty."""
+    return s.penalty < FINE or s.d * trace > STEEP * s.penalty
+
+
+cdef bint factor_sums(State *s, double *ratio) noexcept nogil:
+    """In M the factor of V, and log(det V/det V_0); was it found with 32 digits, and theta with it?"""
+    cdef bint finely = may_be_steep(s, trace(s))
+    ratio[0] = factor_finely(s) if finely else factor(s)
+    return finely
+
+
+cdef double solve_sums(State *s) noexcept nogil:
+    """log(det V/det V_0), M and theta, from the sums alone."""
+    cdef double ratio = 0.0
+    cdef bint solved = factor_sums(s, &ratio)
+    invert(s)
+    if not solved:
         estimate(s)
     return 0.0 if ratio < 0.0 else ratio  # rounding may not go below 0
 
@@ -162,7 +177,7 @@ cdef void refresh(State *s) noexcept nogil:
 
 # Learning
 
-cdef inline void add_exactly(State *s, int64_t at, double a, double b) noexcept nogil:
+cdef void add_exactly(State *s, int64_t at, double a, double b) noexcept nogil:
     """Adds a b to one of the sums, and all that rounding takes from it to its carry."""
     cdef Pair exact = exact_product(a, b)
     cdef Pair v = add(s.sums[at], s.carries[at] + exact.rest, exact.value)
@@ -196,6 +211,21 @@ cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcep
             v = add(s.sums[at], s.carries[at], n * x[i] * x[j])
             s.sums[at] = v.value
             s.carries[at] = v.rest
+
+
+cdef void fade(State *s, double rate) noexcept nogil:
+    """The sums times a rate. Where the penalty is small against them, V would be what rounding takes from them."""
+    cdef int64_t i
+    cdef Pair v
+    cdef bint exactly = s.penalty < FINE or trace(s) > HEAVY * s.penalty
+    for i in range((s.d + 1) * s.d):
+        s.carries[i] *= rate
+        if exactly:
+            v = exact_product(s.sums[i], rate)
+            s.sums[i] = v.value
+            s.carries[i] += v.rest
+        else:
+            s.sums[i] *= rate
 
 
 cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil:
@@ -293,12 +323,11 @@ cdef bint is_steep(const State *s) noexcept nogil:
     trace V trace V^-1 is at least the condition number of V, and V^-1 = M'M. The diagonal of M does not tell: if V is
     the penalty along v and large elsewhere, the last pivot is |v_d|/sqrt(penalty), whatever little that is.
     """
-    cdef double trace = 0.0, inverse = 0.0
+    cdef double inverse = 0.0
     cdef int64_t i
     for i in range(s.d):
-        trace += s.sums[i * s.d + i]
         inverse += dot(s.M + i * s.d, s.M + i * s.d, i + 1)
-    return trace * inverse > STEEP
+    return trace(s) * inverse > STEEP
 
 
 cdef void absorb(State *s, const double *x, double reward, double weight) noexcept nogil:

@@ -19,7 +19,7 @@ from infex.logs import Log
 from infex.models.base import Estimator
 from infex.policies.base import Policy
 from infex.records.catalog import shown
-from infex.simulation.simulator import own_copies
+from infex.simulation.copies import own_copies
 from infex.streams import stream
 
 SPREADS_BELOW = 2.0  # rounds are fixed so far below what is expected, in standard deviations

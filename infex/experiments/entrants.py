@@ -18,7 +18,7 @@ from infex.policies.base import checked, lacks_delta, resolve_defaults
 from infex.records.stream_names import stream_name
 from infex.records.thing_labels import label_of
 from infex.schedules.base import has
-from infex.simulation.simulator import own_copies
+from infex.simulation.copies import own_copies
 
 Delta = float | Literal["1/T"]
 

@@ -19,7 +19,8 @@ from infex.experiments.loading import load
 from infex.experiments.naming import hint
 from infex.records.registry import GENERATORS
 from infex.records.thing_labels import label_of, setting_text
-from infex.simulation.simulator import checked_instance, own_copies
+from infex.simulation.copies import own_copies
+from infex.simulation.simulator import checked_instance
 
 EXAMPLES = {
     "dim": "10",

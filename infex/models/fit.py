@@ -11,7 +11,7 @@ import numpy.typing as npt
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import safe_repr
 from infex.core.bank import RidgeBank
-from infex.core.estimators import add_reward, solve_ridge
+from infex.core.estimators import add_reward, fade_sums, solve_ridge
 from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.models.base import Arrays, Estimator, Model
 from infex.models.layout import (
@@ -107,7 +107,7 @@ class Sums:
 
     def fade(self, rate: float) -> None:
         """All weights become `rate` times what they were."""
-        self.truth *= rate
+        fade_sums(self.truth, self.penalty, rate)
 
     def merge(self, other: Sums) -> None:
         """Adds another's sums."""

@@ -100,7 +100,7 @@ class LogisticFit(Fit):
         self.check_reward(reward)
         place = self._place(x)
         self._plays[place, int(reward)] += weight
-        if logistic_fit_is_due(len(self._places), self.n_observations + 1.0, self._state):
+        if logistic_fit_is_due(len(self._places), self.n_observations + 1.0, weight, self._state):
             self.refit(self.n_observations + 1)
         else:
             self._volume += update_logistic(x, reward, weight, self._solved, self._state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from infex.core.choosing import Base, Kind, Reads, Wrap
-from infex.core.general import Control, ControlKind
+from infex.core.controls import Control, ControlKind
 from infex.policies.base import Policy
 from infex.policies.choice import is_built_in
 from infex.schedules.base import Schedule
@@ -127,7 +127,7 @@ def wrapped(base: Policy, wrap: WrapperSpec) -> CompiledSpec | None:
 
 
 class ForcedSpec(NamedTuple):
-    """Forced sampling or a LASSO bandit, which has a loop of its own (`infex.core.forced`).
+    """Forced sampling or a LASSO bandit: see `infex.core.models.LassoModel`.
 
     `forces`: are there forced rounds? Their estimate, by LASSO of strength `first`, keeps arms within
     `keep`/2 of its best. That from n rewards has the strength later sqrt((of_n log n + of_d log d)/n). A

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final, overload
 
 from infex.checks import one_of, real, safe_repr, set_fields, whole
-from infex.core.general import ControlKind
+from infex.core.controls import ControlKind
 from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
 from infex.models.posterior import Posterior
 from infex.policies.base import no_arm_allowed

@@ -8,7 +8,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real, set_fields, whole
-from infex.core.forced import fading_strength, least_estimate
+from infex.core.models import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import FixedProblem, Problem
@@ -148,7 +148,7 @@ class OLSBandit(Forced):
         return posterior.scores(forced), posterior.scores(both)
 
     def compiled(self) -> ForcedSpec:
-        """Forced sampling, in a loop of its own."""
+        """Forced sampling, by least squares."""
         return ForcedSpec(True, self.keep)
 
 
@@ -191,7 +191,7 @@ class LassoBandit(Forced):
         return posterior.scores(forced), posterior.scores(moments.lasso(strength))
 
     def compiled(self) -> ForcedSpec:
-        """Forced sampling by LASSO, in a loop of its own."""
+        """Forced sampling, by LASSO."""
         return ForcedSpec(True, self.keep, self.first, self.later)
 
 
@@ -232,5 +232,5 @@ class AgnosticLassoBandit:
         return posterior.scores(moments.lasso(strength))
 
     def compiled(self) -> ForcedSpec:
-        """LASSO in every round, in a loop of its own."""
+        """LASSO in every round."""
         return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")

@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import changed_settings, safe_repr
-from infex.core.general import ControlKind
+from infex.core.controls import ControlKind
 from infex.models.posterior import Posterior
 from infex.policies.base import DEFAULT_DELTA
 from infex.policies.choice import Reason

@@ -80,3 +80,26 @@ def log_spaced(horizon: int, points: int = 100) -> Integers:
     rounds = np.unique(np.geomspace(1, horizon, points).round().astype(np.int64))
     rounds.flags.writeable = False
     return rounds
+
+
+def finished_run(
+    counted: Any, instance: Instance, seed: int, terms: RunTerms, seconds: float, log_det_ratio: float
+) -> Run:
+    """The run of a loop that has `counted` its rounds, as `infex.core.runs.Outcome` or as `Tally` does."""
+    return Run(
+        instance=instance,
+        policy=terms.policy,
+        horizon=terms.horizon,
+        seed=seed,
+        regret_exploring=counted.regret_exploring,
+        regret_greedy=counted.regret_greedy,
+        explored=counted.explored,
+        optimal=counted.optimal,
+        seconds=seconds,
+        log_det_ratio=log_det_ratio,
+        counts=counted.counts,
+        points=(log_spaced(terms.horizon), counted.curve),
+        arms=counted.arms if terms.record else None,
+        rewards=counted.rewards if terms.record else None,
+        losses=counted.losses if terms.record else None,
+    )

@@ -10,7 +10,7 @@ from infex.models.base import Estimator
 from infex.models.model import ModelState
 from infex.policies import Choice, Policy
 from infex.policies.base import policy_info
-from infex.simulation.simulator import own_copies
+from infex.simulation.copies import own_copies
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]

@@ -27,7 +27,7 @@ from infex import (
     paused,
 )
 from infex.bandit.agent import Agent, play_round
-from infex.bandit.exploration import Account
+from infex.bandit.exploration import ExplorationAccount
 from infex.errors import InvalidSetting, NotKept, UnknownArm
 from infex.models.model import ModelState
 from infex.models.posterior import Spent
@@ -98,7 +98,7 @@ TURNS = [
 @settings(max_examples=200, deadline=None)
 def test_what_limits_look_at_is_what_a_plain_list_says(turns: list[Any], span: int) -> None:
     """Where nothing was due, what had left the window stayed in it until the next exploration."""
-    account, slow = Account(), []
+    account, slow = ExplorationAccount(), []
     account.look_back(span)
     for t, ((explored, schedule_status, different), loss) in enumerate(turns, start=1):
         account.apply(t, explored, schedule_status, loss, different)

@@ -189,7 +189,7 @@ def course(bandit: Bandit, probe: Probe, own: bool, kind: str, rng: np.random.Ge
 
 def row_of(bandit: Bandit, key: str) -> Any:
     """The features that the reward of a pending decision will be learnt on."""
-    on = next(each.on for each in bandit.waiting() if each.decision.id == key)
+    on = next(each.on for each in bandit.pending_entries() if each.decision.id == key)
     return bandit._agent.model.row(on)
 
 

@@ -449,7 +449,7 @@ def test_an_estimator_is_a_subclass() -> None:
         ),
         lambda: core.update_logistic(np.zeros(2), 1.0, 1.0, np.zeros((3, 2)), np.zeros(2)),
         lambda: core.update_logistic(np.zeros(2), 1.0, 1.0, np.zeros((4, 2)), np.zeros(3)),
-        lambda: core.logistic_fit_is_due(3, 5.0, np.zeros(4)),
+        lambda: core.logistic_fit_is_due(3, 5.0, 1.0, np.zeros(4)),
         lambda: core.begin_logistic_progress(np.zeros(1), 5.0),
     ],
 )

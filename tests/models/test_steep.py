@@ -23,12 +23,15 @@ class Weighed(Exact):
     def __init__(self, arms: Floats, told: list[tuple[int, float, float]], penalty: float) -> None:
         super().__init__(arms, [], penalty)
         for arm, reward, weight in told:
-            x, w = self.arms[arm], Fraction(weight)
-            self.gram = [
-                [v + w * a * b for v, b in zip(row, x, strict=True)]
-                for row, a in zip(self.gram, x, strict=True)
-            ]
-            self.moment = [b + w * Fraction(reward) * a for b, a in zip(self.moment, x, strict=True)]
+            self.take(arm, reward, Fraction(weight))
+
+    def take(self, arm: int, reward: float, weight: Fraction) -> None:
+        x = self.arms[arm]
+        self.gram = [
+            [v + weight * a * b for v, b in zip(row, x, strict=True)]
+            for row, a in zip(self.gram, x, strict=True)
+        ]
+        self.moment = [b + weight * Fraction(reward) * a for b, a in zip(self.moment, x, strict=True)]
 
 
 def fractions_of(rows: Floats) -> list[Row]:
@@ -101,6 +104,62 @@ def test_estimates_hold_where_no_reward_was_seen(seed: int, tilt: float, penalty
     means = np.array([float(dot(x, exact.theta)) for x in fractions_of(asked)])
     found = np.array([bank.estimates(x)[0] for x in asked])
     np.testing.assert_allclose(found, means, rtol=1e-6, atol=1e-6 * (1.0 + penalty**-0.5))
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.99, 0.5])
+@pytest.mark.parametrize("penalty", [1e-9, 1e-5, 1.0])
+@pytest.mark.parametrize("heaviest", [1e3, 1e12])
+def test_discounting_loses_nothing_where_little_is_known(
+    rate: float, penalty: float, heaviest: float
+) -> None:
+    """Each fading rounded the sums: with weights up to 1e12 estimates and widths were off by up to 1e4."""
+    rng = np.random.default_rng(4)
+    arms = rng.standard_normal((4, 5))
+    arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
+    fit, told = models.Discounted(rate=rate).new_model(np.ascontiguousarray(arms.T), penalty), []
+    for _ in range(40):
+        arm, reward, weight = int(rng.integers(4)), float(rng.normal()), float(heaviest ** rng.random())
+        fit.update(arm, reward, weight)
+        told.append((arm, reward, weight))
+    ages = range(len(told) - 1, -1, -1)
+
+    def faded(power: int) -> Weighed:
+        exact = Weighed(arms, [], penalty)
+        for (arm, reward, weight), age in zip(told, ages, strict=True):
+            exact.take(arm, reward, Fraction(weight) * Fraction(rate) ** (power * age))
+        return exact
+
+    once, twice, asked = faded(1), faded(2), np.vstack([np.eye(5), arms])
+    turned = [solve(once.gram, x) for x in fractions_of(asked)]  # V^-1 x
+    roots = np.sqrt([float(dot(u, [dot(row, u) for row in twice.gram])) for u in turned])
+    means = np.array([float(dot(x, once.theta)) for x in fractions_of(asked)])
+    known = fit.posterior()
+    on = known.on(np.ascontiguousarray(asked.T))
+    np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * (1.0 + roots.max()))
+    np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
+    assert known.log_det_ratio == pytest.approx(twice.log_det_ratio, rel=1e-7)
+
+
+@pytest.mark.parametrize("penalty", [1e-9, 1e-4, 1.0])
+@pytest.mark.parametrize("weight", [1e4, 1e8, 1e12])
+def test_log_odds_hold_where_no_reward_was_seen(weight: float, penalty: float) -> None:
+    """The slope of heavy rewards was rounded, and theta along what no arm has was anything up to 1e12."""
+    rng, across = np.random.default_rng(5), np.array([1.0, -1.0, 0.01])
+    arms = rng.standard_normal((2, 3))
+    arms -= np.outer(arms @ across, across) / (across @ across)
+    arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
+    fit, won = models.Logistic().new_model(np.ascontiguousarray(arms.T), penalty), np.zeros((2, 2))
+    for turn in range(40):
+        arm, reward, heavy = turn % 2, float(rng.random() < 0.6), weight * (1.0 + rng.random())
+        fit.update(arm, reward, heavy)
+        won[arm, int(reward)] += heavy
+    fitted = fit.posterior().on(np.ascontiguousarray(arms.T)).estimates
+    np.testing.assert_allclose(fitted, won[:, 1] / won.sum(axis=1), atol=20 * penalty / weight + 1e-12)
+    theta, factor = fit.posterior().theta, fit.posterior().factor
+    assert theta @ across == pytest.approx(0.0, abs=1e-6 * (1.0 + penalty**-0.5))
+    assert np.linalg.norm(factor @ across) == pytest.approx(
+        np.linalg.norm(across) / np.sqrt(penalty), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(("penalty", "weight"), [(1e-6, 1e8), (1e-6, 1e10), (1e-4, 1e12), (1e-10, 1e12)])

@@ -1,4 +1,4 @@
-"""The loop of forced sampling, against least squares and LASSO in plain Python."""
+"""Forced sampling in the general loop, against least squares and LASSO in plain Python."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,30 +6,39 @@ from typing import Any
 import numpy as np
 import pytest
 
+from infex.core.choosing import Base, Kind, Reads
 from infex.core.estimators import lasso
-from infex.core.forced import ForcedRun, fading_strength, least_estimate
+from infex.core.general import GeneralRun
+from infex.core.models import LassoModel, fading_strength, least_estimate
+from infex.core.ridge import Ridge
 from infex.core.runs import Law
 
 
-def run_of(arms: Any, theta: Any, horizon: int, **settings: Any) -> ForcedRun:
-    means = arms @ theta
-    return ForcedRun(
-        arms.T,
-        1.0,
-        means,
-        means.max() - means,
+def run_of(arms: Any, horizon: int, first: float = 0.0, screens: bool = True, **settings: Any) -> GeneralRun:
+    """A run that plays uniform arms in forced rounds, and greedy ones by LASSO in others."""
+    forced = LassoModel(Ridge(arms.T, scored=False), strength=first) if screens else None
+    return GeneralRun(
+        LassoModel(Ridge(arms.T, scored=False), screen=forced, **settings),
+        Base(Kind.UNIFORM, Reads.READS_NOTHING),
         Law.GAUSSIAN,
-        0.3,
+        np.full(len(arms), 0.3),
         np.random.default_rng(1),
         np.random.default_rng(2),
         horizon,
         np.unique([1, horizon]),
-        **settings,
+        explored=forced,
+        steady=True,
+        record=True,
     )
 
 
+def play(run: GeneralRun, first: int, last: int, means: Any, forced: Any = ()) -> None:
+    rounds = np.array(sorted(t for t in forced if first <= t <= last), dtype=np.int64)
+    run.play(first, last, rounds, np.array([last]), means[None])
+
+
 def slow_arms(
-    arms: Any, run: ForcedRun, forced: set[int], keep: float, first: float, later: Callable[[int], float]
+    arms: Any, run: GeneralRun, forced: set[int], keep: float, first: float, later: Callable[[int], float]
 ) -> list[int]:
     """What each round plays, from the rewards of the rounds before it."""
     rng, found = np.random.default_rng(2), []
@@ -60,10 +69,9 @@ def test_rounds_are_those_of_a_slow_loop(seed: int, first: float, later: float, 
     count, dim = int(rng.integers(2, 9)), int(rng.integers(1, 5))
     arms, theta = rng.normal(size=(count, dim)), rng.normal(size=dim)
     forced = {t for t in range(1, 81) if rng.random() < share}
-    settings = {"keep": 0.4, "first": first, "later": later, "screens": bool(forced), "of_d": 2.0}
-    run = run_of(arms, theta, 80, record=True, **settings)
-    run.play(1, 30, np.array(sorted(t for t in forced if t <= 30), dtype=np.int64))
-    run.play(31, 80, np.array(sorted(t for t in forced if t > 30), dtype=np.int64))
+    run = run_of(arms, 80, first, bool(forced), keep=0.4, fading=later, of_d=2.0)
+    play(run, 1, 30, arms @ theta, forced)
+    play(run, 31, 80, arms @ theta, forced)
     strengths = [later * np.sqrt((np.log(max(n, 1)) + 2 * np.log(dim)) / max(n, 1)) for n in range(80)]
     assert run.arms.tolist() == slow_arms(arms, run, forced, 0.4, first, strengths.__getitem__)
     assert run.explored == len(forced)
@@ -75,9 +83,9 @@ def test_rounds_are_those_of_a_slow_loop(seed: int, first: float, later: float, 
 
 
 def test_nothing_is_learnt_before_the_first_round() -> None:
-    run = run_of(np.eye(3), np.ones(3), 1, record=True)
+    run = run_of(np.eye(3), 1)
     assert run.log_det_ratio == 0.0
-    run.play(1, 1, np.zeros(0, dtype=np.int64))
+    play(run, 1, 1, np.ones(3))
     assert run.arms.tolist() == [0]  # all arms are tied
 
 
@@ -92,21 +100,18 @@ def test_formulas() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"keep": -1.0}, {"first": np.nan}, {"later": np.inf}, {"of_n": -1.0}],
+    [{"keep": -1.0}, {"strength": np.nan}, {"fading": np.inf}, {"of_n": -1.0}],
 )
 def test_settings_out_of_range_are_refused(change: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(change))} must be a number of at least 0"):
-        run_of(np.eye(2), np.ones(2), 5, **change)
+        LassoModel(Ridge(np.eye(2)), **change)
 
 
-def test_arrays_and_rounds_that_do_not_fit_are_refused() -> None:
+def test_a_screen_and_a_base_that_do_not_fit_are_refused() -> None:
+    ridge = Ridge(np.eye(2))
+    for screen in (LassoModel(ridge), LassoModel(Ridge(np.eye(3)))):
+        with pytest.raises(ValueError, match="screen must be another model"):
+            LassoModel(ridge, screen=screen)
     rngs = np.random.default_rng(1), np.random.default_rng(2)
-    with pytest.raises(ValueError, match="there must be 2 means and gaps, got 3 and 2"):
-        ForcedRun(np.eye(2), 1.0, np.zeros(3), np.zeros(2), Law.SIGN, 1.0, *rngs, 5, np.array([5]))
-    with pytest.raises(ValueError, match="penalty must be"):
-        ForcedRun(np.eye(2), 0.0, np.zeros(2), np.zeros(2), Law.SIGN, 1.0, *rngs, 5, np.array([5]))
-    with pytest.raises(ValueError, match="Student's law"):
-        ForcedRun(np.eye(2), 1.0, np.zeros(2), np.zeros(2), Law.STUDENT, 1.0, *rngs, 5, np.array([5]))
-    run = run_of(np.eye(2), np.ones(2), 5)
-    with pytest.raises(ValueError, match="rounds 2 to 3 do not go on from round 1"):
-        run.play(2, 3, np.zeros(0, dtype=np.int64))
+    with pytest.raises(ValueError, match="reads nothing of the arms"):
+        GeneralRun(LassoModel(ridge), Base(Kind.LINUCB), Law.SIGN, np.ones(2), *rngs, 5, np.array([5]))

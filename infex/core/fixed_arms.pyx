@@ -1,4 +1,4 @@
-"""Whole runs over fixed arms.
+"""The loop of whole runs over fixed arms.
 
 Within a run of the same arm a greedy round costs O(1): greedy keeps its arm as long as phi stays in an
 interval that one pass over the arms finds.
@@ -79,15 +79,16 @@ cdef class FixedArmsRun(Outcome):
         """0, or the round in which no arm could be chosen."""
         cdef State *s = &self.ridge.state
         cdef State *read = s
-        cdef int64_t t = self.t, turn = 0, kept = -1, clock, arm, first, pause, last
+        cdef int64_t t = self.t, turn = 0, greedy = -1, clock, arm, first, stop, last
         cdef int64_t turns = exploring.shape[0], marks = self.checkpoints.shape[0]
-        cdef double low = 0.0, high = 0.0, reward, mean  # the interval of phi in which arm `kept` stays greedy
+        cdef double low = 0.0, high = 0.0  # `greedy` is the greedy arm while phi lies between them
+        cdef double reward, mean
         cdef bint explores, own = self.own is not None
         if own:
             read = &self.own.state
         clock = self.explored + (self.rounds if self.explores else 0)
         while t <= end:
-            pause = min(self.checkpoints[self.mark], end) if self.mark < marks else end
+            stop = min(self.checkpoints[self.next_checkpoint], end) if self.next_checkpoint < marks else end
             explores = self.always or (turn < turns and exploring[turn] == t)
             if explores:
                 turn += 1
@@ -95,43 +96,43 @@ cdef class FixedArmsRun(Outcome):
                 explores = explores or not self.always
                 last = t
             else:
-                if kept >= 0 and kept == s.run.arm and low < s.run.phi < high:
-                    arm = kept
+                if greedy >= 0 and greedy == s.run.arm and low < s.run.phi < high:
+                    arm = greedy
                 else:
                     arm = greedy_arm(s, False, self.random_ties, rng)
-                last = min(pause, exploring[turn] - 1) if turn < turns else pause
+                last = min(stop, exploring[turn] - 1) if turn < turns else stop
             if not 0 <= arm < s.K:
                 self.t = t
                 return t
             mean = self._means[arm]
             reward = draw(self.law, mean, self.noise, 0.0, reward_rng)
             if arm != s.run.arm:
-                kept = -1
+                greedy = -1
             learn(s, arm, reward)
             if explores and own:
                 learn(read, arm, reward)
-            self.note(t, arm, reward, self._gaps[arm])
+            self.record(t, arm, reward, self._gaps[arm])
             first = t
             t += 1
             if s.run.arm != arm:
-                kept = -1  # the run grew so long that it was closed
+                greedy = -1  # the run grew so long that it was closed
             elif t <= last:
-                if kept < 0:
+                if greedy < 0:
                     greedy_interval(s.scores, s.along, s.K, arm, &low, &high)
-                    kept = arm
-                t = self._keep(t, last, low, high, mean, reward_rng)
+                    greedy = arm
+                t = self._repeat(t, last, low, high, mean, reward_rng)
                 if is_long(s.run):
                     close_run(s)
-                    kept = -1
-            self.enter(t - 1, arm, explores, self._gaps[arm], t - first)
+                    greedy = -1
+            self.count(t - 1, arm, explores, self._gaps[arm], t - first)
         if t > self.horizon:
-            self.close()
+            self.flush()
         self.t = t
         return 0
 
-    cdef inline int64_t _keep(self, int64_t t, int64_t last, double low, double high, double mean,
-                              bitgen_t *rng) noexcept nogil:
-        """Plays the arm of the ridge's run from round t on while it stays greedy; the round after.
+    cdef inline int64_t _repeat(self, int64_t t, int64_t last, double low, double high, double mean,
+                                bitgen_t *rng) noexcept nogil:
+        """Plays the arm of the ridge's run again from round t on while it is greedy; the round after.
 
         On a copy of the run, whose numbers stay in registers.
         """
@@ -141,7 +142,7 @@ cdef class FixedArmsRun(Outcome):
             reward = draw(self.law, mean, self.noise, 0.0, rng)
             add_to_run(&run, 1.0, reward)
             if self.recorded:
-                self.note(t, <int64_t>run.arm, reward, self._gaps[<int64_t>run.arm])
+                self.record(t, <int64_t>run.arm, reward, self._gaps[<int64_t>run.arm])
             t += 1
         self.ridge.state.run[0] = run
         return t

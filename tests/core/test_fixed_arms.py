@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import infex
 from infex import environments
 from infex.core.choosing import Base, Kind, Wrap
+from infex.core.fixed_arms import FixedArmsRun
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
-from infex.core.simulation import FixedArmsRun
 from infex.policies.base import resolve_defaults
 from infex.simulation.compiled import plan_of
 from tests.simulation.in_python import assert_same, play_in_python
