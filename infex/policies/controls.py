@@ -116,28 +116,6 @@ class Control:
         return None
 
 
-@final
-class Limit(Control):
-    """A budget of explorations as a control: all that the bandit explores counts, under any policy."""
-
-    __slots__ = ("budget", "schedule")
-
-    plans = True
-
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self.schedule = budget.schedule
-
-    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
-        return Reason.BUDGET_SPENT if posterior.spent.done >= self.budget.limit else None
-
-    def ends(self, posterior: Posterior, state: State) -> bool:
-        return posterior.spent.done >= self.budget.limit
-
-    def compiled(self) -> ControlSpec:
-        return ControlSpec(ControlKind.LIMITS, limit=self.budget.limit)
-
-
 class RoundVerdict(NamedTuple):
     """Does a round explore, what becomes of its exploration, why, and which control objects, by its index?"""
 
@@ -175,7 +153,9 @@ class ControlledSchedule:
     def __init__(self, schedule: Schedule | Control) -> None:
         controls: list[Control] = []
         while isinstance(schedule, Control | Budget):
-            controls.append(Limit(schedule) if isinstance(schedule, Budget) else schedule)
+            if isinstance(schedule, Budget):  # in a bandit all its explorations count, under any policy
+                schedule = Limited(schedule.schedule, schedule.limit)
+            controls.append(schedule)
             schedule = schedule.schedule
         self.plan, self.controls = schedule, tuple(reversed(controls))
         self._hides_chance = any(control.drawn for control in self.controls)
