@@ -81,7 +81,7 @@ from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import Taught
 from infex.models.base import Estimator, checked_estimator, rescaled
-from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_at
+from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_of
 from infex.models.model import ModelState, ObservationNumbers
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
@@ -98,8 +98,7 @@ from infex.policies.base import (
 from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
 from infex.policies.infex import base_propensities
 from infex.policies.ucb import DEFAULT, without_parameters
-from infex.records.catalog import shown as shown_thing
-from infex.records.description import describe, describe_map
+from infex.registry import describe, label_of
 from infex.schedules.base import a_round
 from infex.streams import Rounds
 
@@ -404,7 +403,7 @@ class Bandit:
             greedy = arm
         estimate, width = posterior.estimate_and_width(arm)
         radius = self._radius(posterior)
-        margin = radius_at(radius, arm) * width
+        margin = radius_of(radius, arm) * width
         if not margin >= 0.0:
             raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
         return Decision(
@@ -425,7 +424,7 @@ class Bandit:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
         if agent.model.pending_design is not None:
-            agent.model.pending_design.add((decision, on))
+            agent.model.pending_design.add(decision, on)
 
     def _checked(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
@@ -949,7 +948,7 @@ class Bandit:
         model = self._agent.model
         model.pending_design = None
         if narrows:
-            model.track_pending([self._pending.design()] if len(self._pending) else [])
+            model.track_pending(self._pending.batch() if len(self._pending) else None)
 
     @property
     def features(self) -> FeatureMap | None:
@@ -1025,7 +1024,7 @@ class Bandit:
     def __repr__(self) -> str:
         ignored = "" if self.narrows else " ignored"
         counts = f"t={self.t}, explored={self.explored}, pending={len(self._pending)}{ignored}"
-        return f"Bandit({self._arms} of {self._arms.dim} features, {shown_thing(self.policy)}, {counts})"
+        return f"Bandit({self._arms} of {self._arms.dim} features, {label_of(self.policy)}, {counts})"
 
     # Arms and features that come and go
 
@@ -1196,7 +1195,7 @@ class Bandit:
         layout, model = self._arms.layout, self._agent.model
         return shape_of(layout, model) | {
             "estimator": describe(self._estimator) if model.searches else None,
-            "features": None if self.features is None else describe_map(self.features),
+            "features": describe(self.features),
             "labels": None if self.labels is None else list(self.labels),
             "rows": [] if isinstance(layout, PerArm) else self.arms.tolist(),
             "rewards": None if self.rewards is None else list(self.rewards),

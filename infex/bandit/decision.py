@@ -13,8 +13,15 @@ from infex.checks import real, whole
 from infex.errors import DamagedFile, InfexError, InvalidRecord
 from infex.models.layout import DesignRow
 from infex.policies.choice import MOST_LIKELY, Reason, ScheduleStatus
-from infex.records.notes import on_of, on_record, policy_state_from_record, policy_state_to_record, reason_of
-from infex.records.settings import KEPT, Kept
+from infex.registry import (
+    CONVERTERS,
+    Converter,
+    policy_state_from_record,
+    policy_state_to_record,
+    reason_of,
+    row_of,
+    row_record,
+)
 
 RECORD_VERSION = 1
 LARGEST_FLOAT = 1e308
@@ -249,7 +256,7 @@ def _record_of(record: DecisionRecord) -> dict[str, Any]:
     kept = {
         "kind": "DecisionRecord", "version": RECORD_VERSION,
         "decision": decision_record(record.decision),
-        "on": on_record(record.on),
+        "on": row_record(record.on),
         "turn": None if record.schedule_status is None else record.schedule_status.value,
         "note": policy_state_to_record(record.policy_state),
         "loss": record.loss,
@@ -270,7 +277,7 @@ def _record_from(kept: object) -> DecisionRecord:
         row = kept["played"]
         return DecisionRecord(
             decision_from(kept["decision"]),
-            on_of(kept["on"]),
+            row_of(kept["on"]),
             None if kept["turn"] is None else ScheduleStatus(kept["turn"]),
             policy_state_from_record(kept["note"]),
             _real("loss", kept["loss"], 0.0),
@@ -297,8 +304,8 @@ def _decision_read(kept: dict[str, Any]) -> Decision:
         raise InvalidRecord(f"a decision cannot be read: {error}") from None
 
 
-KEPT[Decision] = Kept(_decision_alone, _decision_read)
-KEPT[DecisionRecord] = Kept(_record_of, _record_from)
+CONVERTERS[Decision] = Converter(_decision_alone, _decision_read)
+CONVERTERS[DecisionRecord] = Converter(_record_of, _record_from)
 
 
 def _truth(name: str, value: object) -> bool:

@@ -22,7 +22,7 @@ from infex.models.base import Estimator
 from infex.models.layout import ArmRow, PerArm
 from infex.policies import Infex
 from infex.policies.base import Policy
-from infex.records.catalog import shown
+from infex.registry import label_of
 
 Version = tuple[str, int]
 """The name of a bandit, and how often its arms or policy have changed: a header holds for one version."""
@@ -74,12 +74,12 @@ def header_of(
     """What is true of all rows of a bandit, until its arms or its policy change."""
     schedule = policy.schedule if isinstance(policy, Infex) else None
     facts = LogFacts(
-        policy=shown(policy),
-        schedule=None if schedule is None else shown(schedule),
+        policy=label_of(policy),
+        schedule=None if schedule is None else label_of(schedule),
         period=period_of(schedule),
         penalty=penalty,
         seed=seed,
-        estimator=None if estimator is None else shown(estimator),
+        estimator=None if estimator is None else label_of(estimator),
         encoded=isinstance(arms, Mapped) and arms.encoder is not None,
         rewards=rewards,
     )

@@ -49,8 +49,14 @@ from infex.policies.base import (
     restore_state,
 )
 from infex.policies.ucb import without_parameters
-from infex.records.description import describe, describe_map, difference, made_quietly, shown_as
-from infex.records.notes import policy_state_from_record, policy_state_to_record
+from infex.registry import (
+    describe,
+    difference,
+    from_record_quietly,
+    label_of,
+    policy_state_from_record,
+    policy_state_to_record,
+)
 from infex.version import __version__
 
 BAD_CONTENT = (
@@ -71,12 +77,12 @@ def given_or_kept(path: FilePath, name: str, kept: Any, given: Any, adopt: bool)
             raise CannotLoad(
                 f"the {name} in {path} is not infex's own; load it with {name}=, it was {_classes(kept)}"
             )
-        return None if kept is None else made_quietly(kept)
+        return None if kept is None else from_record_quietly(kept)
     now = describe(given)
     if now != kept and not adopt:
         other = difference(kept, now)
         if kept is None:
-            other = f"ridge regression with the penalty of the bandit, not {shown_as(given)}"
+            other = f"ridge regression with the penalty of the bandit, not {label_of(given)}"
         elif kept.get("class") != now.get("class"):
             other = f"{_classes(kept)}, not {_classes(now)}"
         raise CannotLoad(
@@ -106,16 +112,16 @@ def map_given_or_kept(
             raise CannotLoad(
                 f"{path} holds a feature map with your code; load it with features=, it was {kept['class']}"
             )
-        features: FeatureMap = made_quietly(kept)
+        features: FeatureMap = from_record_quietly(kept)
         if features.dim != dim:
             raise DamagedFile(f"its map has {features.dim} features, and what was learnt {dim}")
         return features
     checked_map(given)
     if given.dim != dim:
         raise CannotLoad(f"{path} holds a bandit with a map of {dim} features, got {given!r}")
-    if describe_map(given) != kept and not adopt:
+    if describe(given) != kept and not adopt:
         raise CannotLoad(
-            f"{path} holds another feature map: {difference(kept, describe_map(given))}; "
+            f"{path} holds another feature map: {difference(kept, describe(given))}; "
             "say adopt=True to go on with the one that is given"
         )
     return given
@@ -152,7 +158,7 @@ class Parts:
             "policy": describe(agent.policy),
             "policy_state": policy_state_to_record(agent.policy_state),
             "estimator": describe(self.estimator),
-            "features": None if features is None else describe_map(features),
+            "features": describe(features),
             "source": SOURCES[type(self.arms)],
             "layout": list(self.arms.layout) if isinstance(self.arms.layout, PerArm) else None,
             "labels": None if self.arms.labels is None else list(self.arms.labels),

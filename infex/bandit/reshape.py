@@ -11,11 +11,10 @@ from infex.arrays import Floats, Integers
 from infex.bandit.arms import Arms, Changing, Fixed, Mapped
 from infex.checks import real, safe_repr, whole
 from infex.errors import InvalidSetting
-from infex.features import ContextTable, Hybrid, Shortened, hybrid, shortened
+from infex.features import ClipNorm, ContextTable, Hybrid, clip_norm, hybrid
 from infex.features.base import ContextMap
 from infex.features.table import Categories, Numbers
-from infex.models.extension import FeatureExtension
-from infex.models.hybrid import HybridExtension
+from infex.models.extension import FeatureExtension, HybridExtension
 from infex.models.layout import GONE, ArmRow, DesignRow
 from infex.policies.ucb import SwitchingState
 
@@ -137,7 +136,7 @@ def extended(
     count = whole("more", more, least=0 if longest is not None else 1)
     if isinstance(arms, Fixed | Changing):
         return _extended_rows(arms, count, longest)
-    if not isinstance(features, ContextMap) or not isinstance(features.context, Shortened | None):
+    if not isinstance(features, ContextMap) or not isinstance(features.context, ClipNorm | None):
         raise InvalidSetting(
             f"{safe_repr(features)} makes its features with code of yours, and cannot be extended"
         )
@@ -162,7 +161,7 @@ def _extended_vectors(
     length = real("longest", features.longest if longest is None else longest, least=features.longest)
     dim = features.context_dim + more
     widening = FeatureExtension(dim, np.arange(features.context_dim), features.longest / length)
-    reader = None if features.context is None else shortened(dim, length)
+    reader = None if features.context is None else clip_norm(dim, length)
     return _over(arms, features.over(dim, length, reader)), widening
 
 

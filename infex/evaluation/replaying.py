@@ -18,7 +18,7 @@ from infex.features import Encoded, FeatureMap
 from infex.logs import Log
 from infex.models.base import Estimator
 from infex.policies.base import Policy
-from infex.records.catalog import shown
+from infex.registry import label_of
 from infex.simulation.copies import own_copies
 from infex.streams import stream
 
@@ -250,10 +250,10 @@ def _joined(
     """The first learner's course, and the means of all whose parts were long enough."""
     bandit, steps = runs[0]
     if not steps.rows.size:
-        raise NoSupport(f"{shown(policy)} never agreed with a drawn round of this log")
+        raise NoSupport(f"{label_of(policy)} never agreed with a drawn round of this log")
     means = [log.reward[each.rows].mean() for _, each in runs if each.rows.size == rounds]
     return ReplayedRun(
-        policy=shown(policy),
+        policy=label_of(policy),
         reach=found,
         rounds=rounds,
         rows=steps.rows,

@@ -21,7 +21,7 @@ from infex.evaluation.target_value import spread_of
 from infex.logs import Log
 from infex.planning.beliefs import Belief, PlannedProblem
 from infex.policies.base import Policy
-from infex.records.catalog import parse
+from infex.registry import parse
 from infex.simulation import play_many
 from infex.streams import stream
 

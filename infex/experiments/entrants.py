@@ -15,8 +15,7 @@ from infex.experiments.wrapping import base_in
 from infex.models.base import checked_estimator
 from infex.policies import Infex, Policy
 from infex.policies.base import checked, lacks_delta, resolve_defaults
-from infex.records.stream_names import stream_name
-from infex.records.thing_labels import label_of
+from infex.registry import label_of, stream_name
 from infex.schedules.base import has
 from infex.simulation.copies import own_copies
 

@@ -20,7 +20,7 @@ from infex.experiments.runs_table import RUN_COLUMNS, Table
 from infex.experiments.setting_columns import Facts, of_policy, of_problem
 from infex.policies import Policy
 from infex.policies.base import resolve_defaults
-from infex.records.catalog import parse
+from infex.registry import parse
 from infex.statistics import Spread, spread
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from infex.arrays import Floats, Label, brief
 from infex.checks import real, whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 
-SHORTENED = "context shortened"
+CLIPPED = "context clipped"
 
 
 class Encoded(NamedTuple):
@@ -143,7 +143,7 @@ def checked_map(features: object) -> FeatureMap | None:
     return features
 
 
-def refuse_all_but_context(context: object, arms: object, labels: object) -> None:
+def check_context_alone(context: object, arms: object, labels: object) -> None:
     """Refuses a question to a map that is not a context alone."""
     if arms is not None or labels is not None:
         raise InvalidArms(
@@ -157,7 +157,7 @@ Names = tuple[Label, ...] | None
 
 
 @runtime_checkable
-class TurningMap(FeatureMap, Protocol):
+class MutableArms(FeatureMap, Protocol):
     """A map that gives the same with more arms, or with fewer."""
 
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Self:
@@ -167,14 +167,14 @@ class TurningMap(FeatureMap, Protocol):
         """The same without the arms at these places, which are not all of them."""
 
 
-def listed_labels(arms: object) -> tuple[Label, ...]:
+def labels_in(arms: object) -> tuple[Label, ...]:
     """One label, or several."""
     if isinstance(arms, str | int) or not isinstance(arms, Iterable):
         return (arms,)  # type: ignore[return-value] # `labels_of` refuses what is no label
     return tuple(arms)
 
 
-def both_labels(old: Names, new: Names) -> Names:
+def joined_labels(old: Names, new: Names) -> Names:
     """The labels of arms and of those behind them: either all have one, or none."""
     if (old is None) != (new is None):
         has = "have none" if old is None else f"are {brief(old)}"
@@ -182,11 +182,11 @@ def both_labels(old: Names, new: Names) -> Names:
     return None if old is None or new is None else (*old, *new)
 
 
-def without(labels: Names, gone: set[int]) -> Names:
+def labels_without(labels: Names, gone: set[int]) -> Names:
     """The labels that stay."""
-    return None if labels is None else tuple(labels[place] for place in staying(len(labels), gone))
+    return None if labels is None else tuple(labels[place] for place in remaining(len(labels), gone))
 
 
-def staying(count: int, gone: set[int]) -> list[int]:
+def remaining(count: int, gone: set[int]) -> list[int]:
     """The places that stay of so many."""
     return [place for place in range(count) if place not in gone]

@@ -20,8 +20,7 @@ from infex.checks import settings_by_name
 from infex.errors import InfexError, InvalidLog
 from infex.features import FeatureMap
 from infex.logs.log_facts import LogFacts
-from infex.records.catalog import parse
-from infex.records.settings import from_record, to_record
+from infex.registry import from_record, parse, to_record
 from infex.schedules.periodic import Every, Jittered
 
 LOG_FORMAT = 1

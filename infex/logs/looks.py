@@ -192,5 +192,5 @@ def looks_of(log: Log) -> Looks:
         arms = np.eye(rule.count) if isinstance(rule, Disjoint) else rule.arms
         if log.facts.encoded:
             return JoinedWithContexts(arms, log.context)
-        return JoinedWithContexts(arms, vectors_of(log.context, rule.context_dim, rule.longest))  # type: ignore[arg-type]
+        return JoinedWithContexts(arms, vectors_of(log.context, rule.context_dim, rule.longest).rows)
     return ByMap(rule, log.context, encoded=log.facts.encoded)

@@ -12,7 +12,7 @@ from infex.arrays import Floats, Integers
 from infex.environments import Instance
 from infex.errors import NotKept
 from infex.policies.base import Policy
-from infex.records.catalog import shown
+from infex.registry import label_of
 
 
 class RunTerms(NamedTuple):
@@ -57,7 +57,7 @@ class Run:
     def __repr__(self) -> str:
         return (
             f"Run(regret={self.regret:.6g}, explored={self.explored}, horizon={self.horizon}, "
-            f"seed={self.seed}, policy={shown(self.policy)})"
+            f"seed={self.seed}, policy={label_of(self.policy)})"
         )
 
     @property

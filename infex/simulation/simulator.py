@@ -24,7 +24,7 @@ from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import Policy, checked, for_problem, policy_info, resolve_defaults
 from infex.policies.ucb import warn_of_large
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation.compiled import Plan, plan_of, play_compiled
 from infex.simulation.copies import own_copies
 from infex.simulation.python_loop import play_in_python
@@ -247,8 +247,8 @@ def refuse_beginning(
                     f"runs in contexts begin with a RidgeBankModel of {problem.count} arms on "
                     f"{problem.context_dim} features"
                 )
-        elif not isinstance(learnt, RidgeModel) or problem.dim != learnt.dim:
-            size = learnt.dim if isinstance(learnt, RidgeModel) else "other"
+        elif not isinstance(learnt, RidgeModel) or problem.dim != len(learnt.columns):
+            size = len(learnt.columns) if isinstance(learnt, RidgeModel) else "other"
             raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
         at_once = isinstance(problem, ChangingInstance | ContextualInstance) and problem.late is None
         if not (problem.is_plain or at_once):

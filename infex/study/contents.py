@@ -11,7 +11,7 @@ from infex.bandit.decision import Decision, DecisionRecord
 from infex.errors import DamagedJournal, ForeignStore
 from infex.models.layout import ArmRow, DesignRow
 from infex.policies.choice import ScheduleStatus
-from infex.records.notes import policy_state_from_record, policy_state_to_record, reason_of
+from infex.registry import policy_state_from_record, policy_state_to_record, reason_of
 from infex.study.holding_out import held_out
 from infex.version import __version__
 

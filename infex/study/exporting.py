@@ -18,7 +18,7 @@ from infex.files import replacing
 from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
 from infex.logs.log_schema import UNJOINED, LogHeader
 from infex.policies import Infex
-from infex.records.description import policy_shown, record_of, shown_as
+from infex.registry import label_of, record_of
 from infex.study.amending import amended
 from infex.study.cases import Case, EntryKind, kind_of
 from infex.study.contents import (
@@ -171,7 +171,7 @@ class Scan:
             "base_propensity": c.law,
             "held_out": False,
             "stream": self._name,
-            "policy": policy_shown(self.bandit.policy),
+            "policy": label_of(self.bandit.policy),
             "reason": c.reason,
         }
 
@@ -312,11 +312,11 @@ def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:
     fixed = bandit.arms.tolist() if features is None and len(bandit.arms) and not moves else None
     return {
         "format": LOG_VERSION,
-        "policy": policy_shown(policy),
+        "policy": label_of(policy),
         "schedule": schedule,
         "penalty": bandit.penalty,
         "seed": bandit.seed,
-        "estimator": shown_as(bandit.estimator),
+        "estimator": None if bandit.estimator is None else label_of(bandit.estimator),
         "encoded": encoder_of(features) is not None,
         "dim": None if fixed is None else len(fixed[0]),
         "arms": fixed,

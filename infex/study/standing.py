@@ -13,7 +13,7 @@ from infex.bandit.reshape import Reshaping
 from infex.errors import DamagedJournal, InfexError
 from infex.models.layout import DesignRow
 from infex.policies.choice import ScheduleStatus
-from infex.records.notes import policy_state_from_record
+from infex.registry import policy_state_from_record
 from infex.study.amending import ARM_CHANGES, amended
 from infex.study.cases import Case, EntryKind, RewardState, case_of, held_case
 from infex.study.contents import (

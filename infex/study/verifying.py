@@ -9,7 +9,7 @@ import msgspec
 
 from infex.errors import DamagedJournal, InfexError, InvalidSetting
 from infex.policies.base import Policy, policy_info
-from infex.records.description import policy_shown
+from infex.registry import label_of
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, HeldContent, content_of
 from infex.study.entries import BEGINNING, HASH_SIZE, Entry, Mark
@@ -125,7 +125,7 @@ class JournalWalk:
 
 def _changeable(policy: Policy, number: int, decided_once: bool) -> str:
     """What is wrong where a policy of a user's does not decide what the journal has."""
-    name = policy_shown(policy)
+    name = label_of(policy)
     if decided_once:
         return (
             f"{name} decides entry {number} otherwise when it is asked twice: its `choose` must change "

@@ -50,7 +50,7 @@ from infex.models.layout import ContextOffer, PerArm
 from infex.models.model import ModelState
 from infex.policies.base import policy_info, with_settings
 from infex.policies.ucb import Confidence, SwitchingState
-from infex.records.registry import POLICIES
+from infex.registry import POLICIES
 from infex.streams import Rounds
 from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS

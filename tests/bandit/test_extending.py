@@ -26,7 +26,7 @@ from infex.errors import InvalidRound, InvalidSetting, NotKept
 from infex.features import disjoint, interactions, joined, table
 from infex.models import Discounted, Lasso, Logistic, Ridge, Windowed
 from infex.models.extension import FeatureExtension
-from infex.records import from_record, to_record
+from infex.registry import from_record, to_record
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])
 ESTIMATORS = [None, Ridge(penalty=0.3), Logistic(), Lasso(), Discounted(rate=0.9), Windowed(size=9)]

@@ -25,7 +25,7 @@ from infex import (
 from infex.arrays import Floats, Label
 from infex.errors import CannotLoad, CannotMerge, DamagedFile, InvalidContext, InvalidSetting
 from infex.features import Hybrid
-from infex.records import from_record, to_record
+from infex.registry import from_record, to_record
 from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS
 

@@ -43,7 +43,7 @@ from infex.errors import InfexError, InvalidArms, InvalidSetting, UnknownArm
 from infex.policies import Reason
 from infex.policies.base import ScheduledPolicy, policy_info
 from infex.policies.choice import ScheduleStatus
-from infex.records.registry import POLICIES
+from infex.registry import POLICIES
 from infex.testing import odd_boards, problem
 from tests.alike import unnamed
 from tests.bandit.test_replay import state

@@ -31,7 +31,7 @@ from infex.errors import (
     NotKept,
 )
 from infex.models import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
-from infex.records.catalog import expression, parse
+from infex.registry import expression, parse
 from infex.testing import problem
 from tests.alike import unnamed
 from tests.models.slow import ALL, IN_ORDER, by_first

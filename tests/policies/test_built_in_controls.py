@@ -30,7 +30,7 @@ from infex import (
 from infex.arrays import Floats
 from infex.policies import Reason
 from infex.policies.controls import ControlledSchedule
-from infex.records.catalog import expression, parse
+from infex.registry import expression, parse
 from infex.testing import SlowRidge, problem
 from infex.testing.reference import Pull, lowest, slow_radius
 from tests.alike import probability

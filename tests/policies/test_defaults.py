@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import infex
-from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, until_certain
+from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, registry, until_certain
 from infex.environments import changing, gaussian
 from infex.policies.base import DEFAULT_DELTA, lacks_delta, policy_info, resolve_defaults
 from infex.policies.controls import Control
-from infex.records import catalog, from_record, registry, to_record
-from infex.records.stream_names import stream_name
+from infex.registry import from_record, stream_name, to_record
 from infex.testing import PolicyContract
 
 INSTANCE = gaussian(4, 15, 3)
@@ -166,7 +165,7 @@ def test_files_name_the_delta_that_is_played(tmp_path: Any) -> None:
 def test_streams_are_called_as_before(name: str) -> None:
     """When they got their names the default was 0.01, which was left out."""
     text = {"Infex": "Infex(LinTS, until_certain(every(5)))", "Softened": "Softened(LinUCB)"}.get(name, name)
-    policy = catalog.parse(text)
+    policy = registry.parse(text)
     assert stream_name(policy) == stream_name(resolve_defaults(policy, 0.01)) == text
     assert (stream_name(resolve_defaults(policy, 0.25)) == text) == (not lacks_delta(policy))
 

@@ -23,7 +23,7 @@ from infex import (
 )
 from infex.errors import InvalidChoice, InvalidSetting
 from infex.policies.base import resolve_defaults
-from infex.records.thing_labels import label_of
+from infex.registry import label_of
 from infex.testing import PolicyContract
 
 

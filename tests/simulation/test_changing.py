@@ -9,7 +9,7 @@ from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, p
 from infex.environments import ChangingInstance, changing, contexts
 from infex.errors import NotKept
 from infex.policies.base import resolve_defaults
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation import Run, simulator
 from infex.streams import stream
 from tests.policies.test_contract import Means

@@ -13,7 +13,7 @@ from infex.environments import changing, gaussian, late
 from infex.environments.reward_laws import RewardSource
 from infex.errors import InvalidSetting
 from infex.models import Discounted, Logistic
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation.run import Run
 from tests.simulation.in_python import assert_same, in_python
 

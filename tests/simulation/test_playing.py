@@ -34,7 +34,7 @@ from infex.core.ridge import Ridge
 from infex.environments import ChangingInstance, LinearInstance, fixed_arms, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
 from infex.policies.base import policy_info, resolve_defaults
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation import Run, compiled, play, python_loop, simulator
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from infex import Bandit, Infex, LinUCB, every, features, from_record, to_record
 from infex.errors import InvalidContext, InvalidSetting
-from infex.features import Shortened, disjoint, hybrid, interactions, shortened, transformed
+from infex.features import ClipNorm, clip_norm, disjoint, hybrid, interactions, transformed
 from tests.study.studies import shop
 
 LONGEST = 2.5
@@ -59,7 +59,7 @@ def test_a_long_context_is_as_one_that_was_shortened_by_hand(kind: str, seed: in
         assert one.high == pytest.approx(two.high, rel=1e-12)
     batch = many.ask_many(contexts[20:])
     assert [d[1:] for d in batch] == [d[1:] for d in clips.pending]
-    assert clips.noticed == many.noticed == ({"context shortened": long} if long else {})
+    assert clips.noticed == many.noticed == ({"context clipped": long} if long else {})
     assert many.digest() == clips.digest()
     clips.tell_many(list(clips.pending), rewards)
     plain.tell_many(list(plain.pending), rewards)
@@ -86,10 +86,10 @@ def test_it_is_kept_replayed_extended_and_refused_by_default(kind: str, tmp_path
     loaded = Bandit.load(tmp_path / "x.infex")
     assert (loaded.digest(), loaded.features) == (bandit.digest(), bandit.features)
     loaded.extend(2, longest=5.0)
-    times = loaded.noticed["context shortened"]
+    times = loaded.noticed["context clipped"]
     loaded.ask(context=[3.0, 3.0, 0.0, 0.0, 0.0, 0.0])
     loaded.ask(context=[0.0, 0.0, 0.0, 0.0, 30.0, 40.0])
-    assert loaded.noticed["context shortened"] == times + 1
+    assert loaded.noticed["context clipped"] == times + 1
     plain = Bandit(features=MAKERS[kind](), policy=POLICY)
     with pytest.raises(InvalidContext, match=r"no longer than longest=2.5, got one of length 20"):
         plain.ask(context=[0.0, 20.0, 0.0, 0.0])
@@ -101,9 +101,9 @@ def test_a_study_counts_it_and_comes_back_with_it(tmp_path: Path) -> None:
     with shop(tmp_path, **how) as study:
         study.ask("a", context=[0.0, 20.0, 0.0, 0.0])
         study.ask("b", context=[0.0, 2.0, 0.0, 0.0])
-        assert study.metrics()["noticed"] == {"context shortened": 1}
+        assert study.metrics()["noticed"] == {"context clipped": 1}
     with shop(tmp_path) as study:
-        assert study.metrics()["noticed"] == {"context shortened": 1}
+        assert study.metrics()["noticed"] == {"context clipped": 1}
 
 
 class Large:
@@ -116,14 +116,14 @@ class Large:
         return ["a", "b"]
 
 
-@pytest.mark.parametrize("encoder", [shortened(2, 3.0), transformed(Large(), longest=3.0, beyond="clip")])
+@pytest.mark.parametrize("encoder", [clip_norm(2, 3.0), transformed(Large(), longest=3.0, beyond="clip")])
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e150, 1e300])
 def test_numbers_of_any_size_keep_their_direction(encoder: Any, size: float) -> None:
     vectors = size * np.array([[3.0, 4.0], [-4.0, 3.0]])
     rows, noticed = encoder.encode_many(vectors)
     expected = vectors / size / 5.0 if size >= 1.0 else vectors / 3.0
     np.testing.assert_allclose(rows, expected, rtol=1e-15)
-    assert noticed == ({"context shortened": 2} if size >= 1.0 else {})
+    assert noticed == ({"context clipped": 2} if size >= 1.0 else {})
     for vector, row in zip(vectors, rows, strict=True):
         np.testing.assert_array_equal(encoder.encode(vector).vector, row)
 
@@ -131,20 +131,20 @@ def test_numbers_of_any_size_keep_their_direction(encoder: Any, size: float) -> 
 @pytest.mark.parametrize("wrong", [[1.0], [1.0, np.nan], [np.inf, 0.0], {"a": 1.0, "b": 2.0}, "ab", None])
 def test_what_is_no_vector_is_refused_and_not_shown(wrong: Any) -> None:
     with pytest.raises(InvalidContext, match="must be 2 finite numbers"):
-        shortened(2).encode(wrong)
+        clip_norm(2).encode(wrong)
     with pytest.raises(InvalidContext, match="context 1 must be 2 finite numbers"):
-        shortened(2).encode_many([[1.0, 2.0], wrong])
+        clip_norm(2).encode_many([[1.0, 2.0], wrong])
 
 
 def test_settings_are_checked() -> None:
-    for make in (lambda: shortened(0), lambda: shortened(2, 0.0), lambda: shortened(2, float("nan"))):
+    for make in (lambda: clip_norm(0), lambda: clip_norm(2, 0.0), lambda: clip_norm(2, float("nan"))):
         with pytest.raises(InvalidSetting):
             make()
     with pytest.raises(InvalidSetting, match="beyond must be"):
         disjoint(2, 3, beyond="cut")
     with pytest.raises(InvalidSetting, match="say it to the encoder"):
         disjoint(2, context=features.table({"age": (0, 1)}), beyond="clip")
-    assert disjoint(2, 3, longest=4.0, beyond="clip").context == Shortened(3, 4.0)
+    assert disjoint(2, 3, longest=4.0, beyond="clip").context == ClipNorm(3, 4.0)
     assert from_record(to_record(MAKERS["interactions"](beyond="clip"))) == MAKERS["interactions"](
         beyond="clip"
     )

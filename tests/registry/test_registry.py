@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 import infex
-from infex import EpsilonGreedy, environments, models, policies, schedules
+from infex import EpsilonGreedy, environments, models, policies, registry, schedules
 from infex.errors import InvalidSetting, NotKept
 from infex.policies.compiled import CompiledSpec, compiled_spec
-from infex.records import registry
-from infex.records.notes import POLICY_STATES
+from infex.registry import POLICY_STATES
 from infex.streams import Rounds
 from infex.testing import play as choices_of
 from infex.testing import problem, slow_play

@@ -34,6 +34,7 @@ from infex import (
     never,
     paused,
     power,
+    registry,
     stretched,
     to_record,
     until_certain,
@@ -42,8 +43,7 @@ from infex.errors import InvalidExpression, InvalidRecord, NoRecord
 from infex.policies.base import InfexState
 from infex.policies.choice import Reason
 from infex.policies.ucb import SwitchingState
-from infex.records import catalog
-from infex.records.notes import policy_state_from_record, policy_state_to_record, reason_of
+from infex.registry import policy_state_from_record, policy_state_to_record, reason_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 
@@ -92,9 +92,9 @@ def test_settings_go_to_plain_data_and_to_text_and_back(thing: Any) -> None:
     assert from_record(kept) == thing
     assert to_record(from_record(kept)) == kept
     assert kept["version"] == 1
-    text = catalog.expression(thing)
-    assert catalog.parse(text) == thing
-    assert catalog.expression(catalog.parse(text)) == text
+    text = registry.expression(thing)
+    assert registry.parse(text) == thing
+    assert registry.expression(registry.parse(text)) == text
 
 
 def test_every_setting_is_named_so_that_another_default_changes_nothing() -> None:
@@ -198,7 +198,7 @@ def test_what_holds_a_users_code_has_no_record_and_its_repr_is_not_called(thing:
     with pytest.raises(NoRecord, match="is no built-in kind, or holds code of yours"):
         to_record(thing)
     with pytest.raises(InvalidExpression, match="not in the catalogue"):
-        catalog.expression(thing)
+        registry.expression(thing)
 
 
 @pytest.mark.parametrize(
