@@ -22,7 +22,7 @@ from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import Policy, checked, for_problem, hook, policy_info, resolve_defaults
+from infex.policies.base import Policy, checked, for_problem, policy_info, resolve_defaults
 from infex.policies.ucb import warn_of_large
 from infex.registry import stream_name
 from infex.simulation.compiled import Plan, plan_of, play_compiled
@@ -167,8 +167,7 @@ def play_copies(
     A policy that asks for the problem it plays is told. The run names what was given.
     """
     policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
-    if any(hook(part, "for_problem") is not None for part in policy_info(policy).chain):
-        policy = for_problem(policy, problem, terms.horizon)
+    policy = for_problem(policy, problem, terms.horizon)
     own_terms = terms._replace(policy=policy)
     plan = plan_of(policy, own)
     if plan is not None and plan.can_play(problem):
