@@ -79,7 +79,7 @@ class Agent:
         info = policy_info(policy)
         if info.uses_explored and self.model.explored is None:
             raise NotKept(f"{safe_repr(policy)} needs exploring rounds kept apart, which was not done")
-        self.account.look_back(info.span)  # the last that may raise
+        self.account.look_back(info.lookback)  # the last that may raise
         self.account.scheduled |= info.controlled_schedule is not None
         self._policy, self.info, self.policy_state = policy, info, None
         self.account.mark_stale()
@@ -103,8 +103,8 @@ class Agent:
         info = self.info
         seen = posterior if info.controlled_schedules else posterior.narrowed
         if not seen.shows_all:
-            refuse_offer(self._policy, info)
-        choice = choose_allowed(self._policy, info, t, seen, rng)
+            refuse_offer(info)
+        choice = choose_allowed(info, t, seen, rng)
         if not seen.may_explore:
             choice = without_exploring(choice, seen)
         if info.built_in:
@@ -179,7 +179,7 @@ class Agent:
         states = (
             ()
             if controlled_schedule is None
-            else controlled_schedule.begin()
+            else controlled_schedule.initial_states()
             if self.policy_state is None
             else self.policy_state.states
         )
@@ -202,9 +202,3 @@ def play_round(
     gained = reward(choice.arm)
     agent.learn(choice.arm, step.on, gained, choice.explored)
     return choice, gained
-
-
-def accepts_state(policy: Policy, policy_state: Any, dim: int) -> bool:
-    """Can the policy read a state? One that says nothing of its states reads any."""
-    fits = policy_info(policy).accepts_state
-    return policy_state is None or fits is None or fits(policy_state, dim)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from infex.arrays import Bools, Floats, Integers, Label, fitting_rows, is_masked, shown
 from infex.bandit import archive
-from infex.bandit.agent import Agent, Step, accepts_state
+from infex.bandit.agent import Agent, Step
 from infex.bandit.arms import (
     MOST_AT_ONCE,
     NOTHING_ASKED,
@@ -480,10 +480,10 @@ class Bandit:
         return self._checked_policy_state(record.policy_state, decision.t), loss
 
     def _checked_policy_state(self, policy_state: Any, t: int) -> Any:
-        policy_state = restore_state(self.policy, policy_state)
-        if not accepts_state(self.policy, policy_state, self._arms.dim):
+        restored = restore_state(self.policy, policy_state, self._arms.dim)
+        if restored is None and policy_state is not None:
             raise InvalidChoice(f"the policy state of round {t} is not one of {type(self.policy).__name__}'s")
-        return policy_state
+        return restored
 
     def _checked_on(self, on: DesignRow, arm: int) -> DesignRow:
         """What the reward of an arm is learnt on, if there is such an arm, or so many features."""
@@ -1136,7 +1136,7 @@ class Bandit:
             model.restore(widening.arrays(kept))
             model.pulls = before.pulls
             policy_state = added.policy_state(agent.policy_state)
-            if not accepts_state(self.policy, policy_state, arms.dim):
+            if policy_state is not None and restore_state(self.policy, policy_state, arms.dim) is None:
                 raise NotKept(
                     f"{safe_repr(self.policy)} keeps a state that cannot be brought to more features"
                 )

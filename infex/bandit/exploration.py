@@ -14,7 +14,7 @@ from infex.models.layout import Layout, PerArm
 from infex.models.posterior import Spent
 from infex.policies.base import Policy, policy_info
 from infex.policies.choice import ScheduleStatus
-from infex.policies.controls import Control, ControlledSchedule, Limit, Limited
+from infex.policies.controls import Control, ControlledSchedule, Limited
 from infex.schedules.base import Family
 
 REMEMBERED = 100_000  # rounds whose explorations are kept at least, for the windows of later policies
@@ -269,6 +269,4 @@ def _explorations(controlled_schedule: ControlledSchedule, enough: int, horizon:
 
 def _limit(layer: Control) -> int | None:
     """How many explorations a control lets happen in all, if it limits them."""
-    if isinstance(layer, Limit):
-        return layer.budget.limit
     return layer.limit if isinstance(layer, Limited) and layer.window is None else None

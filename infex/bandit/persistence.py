@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_rows
-from infex.bandit.agent import Agent, accepts_state
+from infex.bandit.agent import Agent
 from infex.bandit.archive import FilePath, digest
 from infex.bandit.arms import (
     Arms,
@@ -243,8 +243,9 @@ class Parts:
         agent.policy = own_policy  # whose windows may look back at what was explored
         t = agent.account.t
         if same_policy:
-            agent.policy_state = restore_state(own_policy, policy_state_from_record(header["policy_state"]))
-            if not accepts_state(own_policy, agent.policy_state, source.dim):
+            kept = policy_state_from_record(header["policy_state"])
+            agent.policy_state = restore_state(own_policy, kept, source.dim)
+            if agent.policy_state is None and kept is not None:
                 raise DamagedFile("the policy's state in it is not one of this policy's")
         pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
         remembered = header["remembered"]

@@ -46,8 +46,8 @@ cdef struct Settings:
     bint wrap_random_ties
 
 
-cdef enum:           # what policies note of their own choices, before room for d numbers
-    SWITCHED, LEVEL_KNOWN, LEVEL, LEAST_SEEN, FOUND, AT_LOG_DET, NOTES
+cdef enum:           # the state of a policy, before room for d numbers
+    SWITCHED, LEVEL_KNOWN, LEVEL, LEAST_SEEN, FOUND, AT_LOG_DET, STATE_SIZE
 
 
 cdef class Base:
@@ -63,5 +63,5 @@ cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
 cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil
 cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil
-cdef int64_t choose(const Settings *base, State *s, bint logistic, double *notes, int64_t t, bitgen_t *rng,
+cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil

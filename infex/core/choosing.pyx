@@ -105,14 +105,14 @@ cdef int64_t sampled_arm(const Settings *base, State *s, bint logistic, bitgen_t
     return pick(s.room, s.K, base.random_ties, rng)
 
 
-cdef int64_t switching_arm(const Settings *base, State *s, bint logistic, double *notes,
+cdef int64_t switching_arm(const Settings *base, State *s, bint logistic, double *policy_state,
                            bitgen_t *rng) noexcept nogil:
     """The best arm of an optimistic parameter that is found anew when det V has grown enough."""
     cdef double ratio = log_det_ratio(s), beta, length, share
-    cdef double *theta = notes + NOTES
+    cdef double *theta = policy_state + STATE_SIZE
     cdef double *x = s.sample
     cdef int64_t arm, i
-    if notes[FOUND] > 0.0 and not ratio > notes[AT_LOG_DET] + log1p(base.rate) + ROUNDED_GROWTH:
+    if policy_state[FOUND] > 0.0 and not ratio > policy_state[AT_LOG_DET] + log1p(base.rate) + ROUNDED_GROWTH:
         product(s.columns, s.K, theta, s.d, s.room)
         return pick(s.room, s.K, base.random_ties, rng)
     arm = optimistic_arm(base, s, logistic, rng)
@@ -124,7 +124,7 @@ cdef int64_t switching_arm(const Settings *base, State *s, bint logistic, double
         share = beta / length if length > 0.0 else 0.0
         for i in range(s.d):
             theta[i] = s.theta[i] + s.run.phi * s.u[i] + (share * theta[i] if length > 0.0 else 0.0)
-        notes[FOUND], notes[AT_LOG_DET] = 1.0, ratio
+        policy_state[FOUND], policy_state[AT_LOG_DET] = 1.0, ratio
     return arm
 
 
@@ -161,7 +161,7 @@ cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *e
 
 
 cdef bint is_plain(const Settings *base) noexcept nogil:
-    """Does it take no notes, and read neither pulls nor the rewards of single arms?"""
+    """Does it keep no state, and read neither pulls nor the rewards of single arms?"""
     return base.kind <= HYBRID_TS and base.wrap == NOTHING
 
 
@@ -177,7 +177,7 @@ cdef Kind kind_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
     return base.kind
 
 
-cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *notes, int64_t t, bitgen_t *rng,
+cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                      bint *explored) noexcept nogil:
     """The arm of the base without what is wrapped around it."""
     cdef Kind kind = kind_at(base, t, rng)
@@ -193,34 +193,34 @@ cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *not
     if kind == ROUND_ROBIN:
         return (t - 1) % s.K
     if kind == RARELY_SWITCHING:
-        return switching_arm(base, s, logistic, notes, rng)
+        return switching_arm(base, s, logistic, policy_state, rng)
     return arm_by_pulls(base, s, rng, explored)
 
 
-cdef int64_t choose(const Settings *base, State *s, bint logistic, double *notes, int64_t t, bitgen_t *rng,
+cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil:
     """The arm of round t, -1 if no score is a number, and whether it was chosen to explore.
 
-    If `logistic`, scores are log-odds. `notes` has room for NOTES + d numbers where a base or wrap takes notes.
+    If `logistic`, scores are log-odds. `policy_state`, (STATE_SIZE + d,), is that of a base or wrap that keeps one.
     """
     cdef bint committed = base.wrap == COMMITS and t > base.second, tries
     cdef int64_t arm, other
     explored[0] = True
-    if committed or (base.wrap == GREEDY_FIRST and not has_switched(base, s, notes)):
+    if committed or (base.wrap == GREEDY_FIRST and not has_switched(base, s, policy_state)):
         explored[0] = False
         return greedy_arm(s, logistic, committed and base.wrap_random_ties, rng)
     if base.wrap == SOFTENED:
         tries = rng.next_double(rng.state) < base.first
         other = uniform_arm(s.K, rng)
-        arm = base_arm(base, s, logistic, notes, t, rng, explored)
+        arm = base_arm(base, s, logistic, policy_state, t, rng, explored)
         explored[0] = True
         return other if tries else arm
-    return base_arm(base, s, logistic, notes, t, rng, explored)
+    return base_arm(base, s, logistic, policy_state, t, rng, explored)
 
 
 # Greedy-First
 
-cdef bint has_switched(const Settings *base, State *s, double *notes) noexcept nogil:
+cdef bint has_switched(const Settings *base, State *s, double *policy_state) noexcept nogil:
     """Has Greedy-First gone over to its base (Bastani, Bayati and Khosravi, 2021)?
 
     The least eigenvalue of sum x x' is computed only where it may decide: it never falls as rewards come in,
@@ -228,12 +228,12 @@ cdef bint has_switched(const Settings *base, State *s, double *notes) noexcept n
     """
     cdef double told = s.told, level, least, trace = 0.0
     cdef int64_t d = s.d, size = (d + 1) * d, i, j
-    if notes[SWITCHED] > 0.0:
+    if policy_state[SWITCHED] > 0.0:
         return True
     if told <= (base.second if base.second >= 0.0 else 8.0 * d):
         return False
-    level = notes[LEVEL] if notes[LEVEL_KNOWN] > 0.0 else base.first
-    if level >= 0.0 and notes[LEAST_SEEN] > told * (max(level / 4.0, FAR_FROM_SINGULAR) + ROUNDED):
+    level = policy_state[LEVEL] if policy_state[LEVEL_KNOWN] > 0.0 else base.first
+    if level >= 0.0 and policy_state[LEAST_SEEN] > told * (max(level / 4.0, FAR_FROM_SINGULAR) + ROUNDED):
         return False
     whole_sums(s)
     for i in range(d):
@@ -246,10 +246,10 @@ cdef bint has_switched(const Settings *base, State *s, double *notes) noexcept n
     least = least_eigenvalue(s.whole, d, trace)
     if level < 0.0:
         level = least / told / 2.0
-    notes[LEVEL_KNOWN], notes[LEVEL], notes[LEAST_SEEN] = 1.0, level, least
+    policy_state[LEVEL_KNOWN], policy_state[LEVEL], policy_state[LEAST_SEEN] = 1.0, level, least
     if least < level * told / 4.0 or least <= SINGULAR * trace:
-        notes[SWITCHED] = 1.0
-    return notes[SWITCHED] > 0.0
+        policy_state[SWITCHED] = 1.0
+    return policy_state[SWITCHED] > 0.0
 
 
 cdef double least_eigenvalue(double *a, int64_t d, double trace) noexcept nogil:

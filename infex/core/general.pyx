@@ -2,7 +2,7 @@
 
 It plays what the loop over fixed arms has no room for: arms that are drawn anew, contexts, means that move, any law of
 rewards, rewards that come late, other estimators than ridge, controls around a schedule, forced sampling, and policies
-that take notes of their own choices.
+that keep a state of their own.
 """
 
 import numpy as np
@@ -15,7 +15,8 @@ from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 
 from infex.core.choosing cimport (
-    GREEDY_FIRST, HYBRID_TS, LINTS, LINTS_SPHERICAL, NOTES, RARELY_SWITCHING, READS_WIDTHS, Base, Settings, bits_of,
+    GREEDY_FIRST, HYBRID_TS, LINTS, LINTS_SPHERICAL, RARELY_SWITCHING, READS_WIDTHS, STATE_SIZE, Base, Settings,
+    bits_of,
 )
 from infex.core.controls cimport MAY_EXPLORE, Controls
 from infex.core.models cimport LassoModel, Model
@@ -80,11 +81,11 @@ cdef class GeneralRun(Outcome):
     cdef Controls controls
     cdef LateRewards late                      # None: rewards come at once
     cdef double degrees
-    cdef bint always, random_ties, own_clock, takes_notes
+    cdef bint always, random_ties, own_clock, keeps_state
     cdef int64_t K
     cdef object _reward_rng, _rng
     cdef const double[::1] _noises
-    cdef double[::1] _gaps, _notes, _tentative_notes
+    cdef double[::1] _gaps, _policy_state, _proposed_state
 
     def __cinit__(self, Model model not None, Base base not None, Law law, noises, reward_rng, rng,
                   int64_t horizon, checkpoints, *, Model explored=None, bint own_clock=False, bint always=False,
@@ -108,8 +109,9 @@ cdef class GeneralRun(Outcome):
         if self._noises.shape[0] != self.K:
             raise ValueError(f"there must be {self.K} noises, got {len(noises)}")
         self._gaps = np.zeros(self.K)
-        self.takes_notes = settings.wrap == GREEDY_FIRST or settings.kind == RARELY_SWITCHING
-        self._notes, self._tentative_notes = np.zeros(NOTES + model.dim), np.zeros(NOTES + model.dim)
+        self.keeps_state = settings.wrap == GREEDY_FIRST or settings.kind == RARELY_SWITCHING
+        self._policy_state = np.zeros(STATE_SIZE + model.dim)
+        self._proposed_state = np.zeros(STATE_SIZE + model.dim)
         self.controls = Controls(controls, model, spacing, span, horizon)
         if delays is not None:
             self.late = LateRewards(delays, horizon, model.dim, model.changing)
@@ -247,8 +249,8 @@ cdef class GeneralRun(Outcome):
                 loss = self.model.estimated_loss(arm)
                 verdict = self.controls.refusal(t, loss)
         if verdict == MAY_EXPLORE:
-            if self.takes_notes:
-                memcpy(&self._notes[0], &self._tentative_notes[0], self._notes.shape[0] * sizeof(double))
+            if self.keeps_state:
+                memcpy(&self._policy_state[0], &self._proposed_state[0], self._policy_state.shape[0] * sizeof(double))
             if explores[0]:
                 self.controls.explore(t, due, loss)
             return arm
@@ -258,12 +260,12 @@ cdef class GeneralRun(Outcome):
         return self.model.greedy_arm(self.random_ties, rng)
 
     cdef int64_t _ask_base(self, int64_t t, bitgen_t *rng, bint *explores) noexcept nogil:
-        """The arm of the base, whose notes are tentative: a control may still refuse it."""
+        """The arm of the base, and its state after that, which holds unless a control refuses the arm."""
         cdef int64_t arm
-        if self.takes_notes:
-            memcpy(&self._tentative_notes[0], &self._notes[0], self._notes.shape[0] * sizeof(double))
+        if self.keeps_state:
+            memcpy(&self._proposed_state[0], &self._policy_state[0], self._policy_state.shape[0] * sizeof(double))
         arm = self.base_model.choose(
-            &self.base.settings, &self._tentative_notes[0], self.controls.done + 1 if self.own_clock else t, rng,
+            &self.base.settings, &self._proposed_state[0], self.controls.done + 1 if self.own_clock else t, rng,
             explores,
         )
         explores[0] = explores[0] or not self.always
@@ -284,26 +286,26 @@ cdef class GeneralRun(Outcome):
         self.count(t, arm, explores, self._gaps[arm], 1)
         if t == self.horizon:
             self.flush()
-        self.model.remember_search()
+        self.model.set_warm_start()
         if explores and self.exploring_model is not None:
-            self.exploring_model.remember_search()
+            self.exploring_model.set_warm_start()
         if self.late is None:
             return self._update(arm, x, reward, explores, is_arm)
         self.late.add(t, arm, x, reward, explores, self.model.information(arm))
-        self._expect(t - 1, x, 1)
+        self._add_pending(t - 1, x, 1)
         past = self.late.arrival(t)
         while past >= 0:
             arm = self.late.arms[past]
             x = &self.late.rows[past, 0] if self.model.changing else self.model.row(arm)
-            self._expect(past, x, -1)
+            self._add_pending(past, x, -1)
             self._update(arm, x, self.late.rewards[past], self.late.explored[past], True)
             past = self.late.arrival(t)
         return 0
 
-    cdef void _expect(self, int64_t decision, const double *x, int64_t times) noexcept nogil:
+    cdef void _add_pending(self, int64_t decision, const double *x, int64_t sign) noexcept nogil:
         """A decision is pending from now on (1), or no more (-1), for the model that the base reads."""
         if self.exploring_model is None or self.late.explored[decision]:
-            self.base_model.expect(self.late.arms[decision], x, self.late.weights[decision], times)
+            self.base_model.add_pending(self.late.arms[decision], x, self.late.weights[decision], sign)
 
     cdef int _update(self, int64_t arm, const double *x, double reward, bint explored, bint is_arm) except -1 nogil:
         self.model.update(arm, x, reward, is_arm)

@@ -25,13 +25,13 @@ cdef class Model:
     cdef void offer(self, const double *offered) noexcept nogil
     cdef const double *row(self, int64_t arm) noexcept nogil
     cdef int64_t greedy_arm(self, bint random_ties, bitgen_t *rng) noexcept nogil
-    cdef int64_t choose(self, const Settings *base, double *notes, int64_t t, bitgen_t *rng,
+    cdef int64_t choose(self, const Settings *base, double *policy_state, int64_t t, bitgen_t *rng,
                         bint *explored) noexcept nogil
     cdef int update(self, int64_t arm, const double *x, double reward, bint is_arm) except -1 nogil
 
-    cdef void remember_search(self) noexcept nogil
+    cdef void set_warm_start(self) noexcept nogil
     cdef double information(self, int64_t arm) noexcept nogil
-    cdef void expect(self, int64_t arm, const double *x, double weight, int64_t times) noexcept nogil
+    cdef void add_pending(self, int64_t arm, const double *x, double weight, int64_t sign) noexcept nogil
 
     cdef double estimated_loss(self, int64_t arm) noexcept nogil
     cdef bint is_certain(self, double scale, double noise, double bound, double delta) noexcept nogil
@@ -51,7 +51,7 @@ cdef class RegressionModel(SharedModel):
     cdef Fit fit                        # in the place of the ridge; None: nothing is
     cdef bint logistic                  # are scores log-odds?
     cdef Reads fresh                    # what is up to date of the arms on offer
-    cdef double[::1] weights, search
+    cdef double[::1] weights, warm_start
     cdef Pending pending                # decisions that narrow what a base reads; None: they do not
     cdef Ridge narrowed                 # the ridge with these in V
 

@@ -52,7 +52,7 @@ cdef class Model:
     cdef int64_t greedy_arm(self, bint random_ties, bitgen_t *rng) noexcept nogil:
         """The arm of the largest estimate; -1 if no estimate is a number."""
 
-    cdef int64_t choose(self, const Settings *base, double *notes, int64_t t, bitgen_t *rng,
+    cdef int64_t choose(self, const Settings *base, double *policy_state, int64_t t, bitgen_t *rng,
                         bint *explored) noexcept nogil:
         """The arm of a base in round t, -1 if no score is a number, and whether it was chosen to explore."""
 
@@ -61,14 +61,14 @@ cdef class Model:
 
     # Rewards that come late
 
-    cdef void remember_search(self) noexcept nogil:
+    cdef void set_warm_start(self) noexcept nogil:
         """A decision was taken: the next search starts from the present estimate, whatever arrives meanwhile."""
 
     cdef double information(self, int64_t arm) noexcept nogil:
         """The weight in V of a reward of an arm on offer."""
         return 1.0
 
-    cdef void expect(self, int64_t arm, const double *x, double weight, int64_t times) noexcept nogil:
+    cdef void add_pending(self, int64_t arm, const double *x, double weight, int64_t sign) noexcept nogil:
         """A decision is pending from now on (1), or no more (-1)."""
 
     # What controls read
@@ -95,7 +95,7 @@ cdef class SharedModel(Model):
     @property
     def log_det_ratio(self):
         """log(det V/det V_0)."""
-        return log_det_ratio(self.state)
+        return 0.0 if self.ridge is None else log_det_ratio(self.state)
 
     cdef void offer(self, const double *offered) noexcept nogil:
         self.state.columns = self.own_columns if offered is NULL else offered
@@ -106,9 +106,9 @@ cdef class SharedModel(Model):
             self.x[i] = self.state.columns[i * self.arms + arm]
         return &self.x[0]
 
-    cdef int64_t choose(self, const Settings *base, double *notes, int64_t t, bitgen_t *rng,
+    cdef int64_t choose(self, const Settings *base, double *policy_state, int64_t t, bitgen_t *rng,
                         bint *explored) noexcept nogil:
-        return choose(base, self.state, False, notes, t, rng, explored)
+        return choose(base, self.state, False, policy_state, t, rng, explored)
 
     cdef int update(self, int64_t arm, const double *x, double reward, bint is_arm) except -1 nogil:
         if self._count(arm, reward, is_arm):
@@ -137,7 +137,8 @@ cdef class RegressionModel(SharedModel):
     def __cinit__(self, Ridge ridge not None, *, bint changing=False, Fit fit=None, weights=None, bint logistic=False):
         cdef State *s = &ridge.state
         self._begin(ridge, changing)
-        self.fit, self.logistic, self.fresh = fit, logistic, READS_NOTHING if changing else READS_WIDTHS
+        self.fit, self.logistic, self.warm_start = fit, logistic, np.zeros(0)
+        self.fresh = READS_NOTHING if changing else READS_WIDTHS
         if fit is None:
             return
         if fit.dim != s.d:
@@ -146,8 +147,9 @@ cdef class RegressionModel(SharedModel):
         if self.weights.shape[0] != s.K:
             raise ValueError(f"there must be {s.K} weights, got {len(weights)}")
         self._fit(s.x, 0.0, 0.0)
-        self.search = np.zeros(s.d if fit.search_start >= 0 else 0)
-        self.remember_search()
+        if fit.search_start >= 0:
+            self.warm_start = np.zeros(s.d)
+            self.set_warm_start()
 
     cdef bint is_apart_from(self, Model other) except -1:
         return SharedModel.is_apart_from(self, other) and (
@@ -171,14 +173,14 @@ cdef class RegressionModel(SharedModel):
         self._read(READS_SCORES)
         return greedy_arm(self.state, self.logistic, random_ties, rng)
 
-    cdef int64_t choose(self, const Settings *base, double *notes, int64_t t, bitgen_t *rng,
+    cdef int64_t choose(self, const Settings *base, double *policy_state, int64_t t, bitgen_t *rng,
                         bint *explored) noexcept nogil:
         cdef State *s = self.state
         if self.pending is not None and self.pending.count > 0:
             s = self._narrowed(base.reads)
         else:
             self._read(base.reads)
-        return choose(base, s, self.logistic, notes, t, rng, explored)
+        return choose(base, s, self.logistic, policy_state, t, rng, explored)
 
     cdef int update(self, int64_t arm, const double *x, double reward, bint is_arm) except -1 nogil:
         if self.fit is None:
@@ -189,17 +191,17 @@ cdef class RegressionModel(SharedModel):
     cdef int _fit(self, const double *x, double reward, double weight) except -1 nogil:
         """The estimator takes in a reward, searching from the estimate of the last decision."""
         cdef State *s = self.state
-        if self.search.shape[0] > 0:
-            memcpy(self.fit.numbers + self.fit.search_start, &self.search[0], s.d * sizeof(double))
+        if self.warm_start.shape[0] > 0:
+            memcpy(self.fit.numbers + self.fit.search_start, &self.warm_start[0], s.d * sizeof(double))
         s.run.log_det_ratio = self.fit.take(x, reward, weight, s.M)
         if not self.changing:
             product(s.columns, s.K, s.theta, s.d, s.scores)
             self.fresh = READS_SCORES
         return 0
 
-    cdef void remember_search(self) noexcept nogil:
-        if self.search.shape[0] > 0:
-            memcpy(&self.search[0], self.fit.numbers + self.fit.search_start, self.dim * sizeof(double))
+    cdef void set_warm_start(self) noexcept nogil:
+        if self.warm_start.shape[0] > 0:
+            memcpy(&self.warm_start[0], self.fit.numbers + self.fit.search_start, self.dim * sizeof(double))
 
     cdef double information(self, int64_t arm) noexcept nogil:
         """1, or p (1 - p) where the reward is 1 with probability p."""
@@ -217,13 +219,13 @@ cdef class RegressionModel(SharedModel):
             self.narrowed = Ridge(self.ridge.columns, self.state.penalty, None, False)
         return 0
 
-    cdef void expect(self, int64_t arm, const double *x, double weight, int64_t times) noexcept nogil:
+    cdef void add_pending(self, int64_t arm, const double *x, double weight, int64_t sign) noexcept nogil:
         if self.pending is None:
             return
         if self.pending.K > 0:
-            self.pending.add_arm(arm, times)
+            self.pending.add_arm(arm, sign)
         else:
-            self.pending.add(x, weight, times)
+            self.pending.add(x, weight, sign)
 
     cdef State *_narrowed(self, Reads reads) noexcept nogil:
         """What a base reads with all that is pending in V."""
@@ -369,7 +371,7 @@ cdef class DisjointModel(Model):
 
     cdef int prepare(self, Base base, bint narrows) except -1:
         if not is_plain(&base.settings):
-            raise ValueError("a base that takes notes or reads pulls cannot be played in contexts")
+            raise ValueError("a base that keeps a state or reads pulls cannot be played in contexts")
         self.base = base
         for k in range(self.arms):
             self._set_radius(k)
@@ -385,7 +387,7 @@ cdef class DisjointModel(Model):
         self.bank.score(self.context)
         return pick(self.bank.scores, self.arms, random_ties, rng)
 
-    cdef int64_t choose(self, const Settings *base, double *notes, int64_t t, bitgen_t *rng,
+    cdef int64_t choose(self, const Settings *base, double *policy_state, int64_t t, bitgen_t *rng,
                         bint *explored) noexcept nogil:
         cdef Kind kind = kind_at(base, t, rng)
         cdef double *indices = self.bank.widths

@@ -14,7 +14,7 @@ from infex.experiments.expressions import Kind, read
 from infex.experiments.wrapping import base_in
 from infex.models.base import checked_estimator
 from infex.policies import Infex, Policy
-from infex.policies.base import checked, policy_info, resolve_defaults
+from infex.policies.base import checked, lacks_delta, resolve_defaults
 from infex.registry import label_of, stream_name
 from infex.schedules.base import has
 from infex.simulation.copies import own_copies
@@ -129,7 +129,7 @@ def entrants(
     """
     for player, penalty, estimator in itertools.product(players, penalties, estimators):
         shared = _varied(penalty, penalties) + _varied(estimator, estimators)
-        for delta in deltas if policy_info(player.thing).lacks_delta else deltas[:1]:
+        for delta in deltas if lacks_delta(player.thing) else deltas[:1]:
             policy = resolve_defaults(player.thing, 1.0 / horizon if delta == "1/T" else delta)
             tells = policy is not player.thing and (delta != "1/T" or len(deltas) > 1)
             label, base = (

@@ -1,4 +1,4 @@
-"""What a policy chooses, checked, and how ties are broken."""
+"""What a policy chooses, checked; and how it picks the best arm, with which probability."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from infex.arrays import ROUNDING, Floats
 from infex.checks import quick, real, whole
 from infex.core.choosing import best_arm, tied_arms
 from infex.errors import InvalidChoice
+from infex.models.posterior import Posterior
 
 MOST_LIKELY = 1.0 + 1e-9  # a probability, with rounding
 LARGEST_WHOLE = 10**100  # as a whole number in a policy state
@@ -75,20 +76,19 @@ class Choice(NamedTuple):
     schedule_status: ScheduleStatus | None = None
 
 
-def explored(arm: int, law: float | None, policy_state: object = None) -> Choice:
+def exploring_choice(arm: int, propensity: float | None, policy_state: object = None) -> Choice:
     """The choice of a policy that explores in every round, with the probability of its arm."""
-    return quick(Choice, (arm, True, policy_state, "", None, law, 1.0, law, None))
+    return quick(Choice, (arm, True, policy_state, "", None, propensity, 1.0, propensity, None))
 
 
-def mixture(chance: float | None, law: float | None, greedy: float | None) -> float | None:
-    """The probability of an arm: by `law` with that chance, else by that of the greedy choice."""
-    if chance is None:
-        return None
-    if chance == 0.0:
-        return greedy
-    if chance == 1.0 or law is None or greedy is None:
-        return law if chance == 1.0 else None
-    return chance * law + (1.0 - chance) * greedy
+def uniform_choice(arms: int, rng: np.random.Generator) -> Choice:
+    """Any of so many arms, in a round that explores."""
+    return exploring_choice(int(rng.integers(arms)), 1.0 / arms)
+
+
+def is_built_in(thing: object) -> bool:
+    """Is it an object of one of infex's own classes, and not of a user's?"""
+    return type(thing).__module__.startswith("infex.")
 
 
 def checked_arm(choice: object, arms: int) -> int:
@@ -119,12 +119,9 @@ def checked_choice(choice: Choice, arms: int, dim: int) -> Choice:
         )
     if choice.features is not None:
         choice = choice._replace(features=_checked_features(choice.features, dim))
-    shares = [
-        _checked_share(share)
-        for share in (choice.propensity, choice.explore_probability, choice.base_propensity)
-    ]
-    probability, chance, law = shares
-    return choice._replace(arm=arm, propensity=probability, explore_probability=chance, base_propensity=law)
+    propensities = (choice.propensity, choice.explore_probability, choice.base_propensity)
+    propensity, explore, base = map(_checked_probability, propensities)
+    return choice._replace(arm=arm, propensity=propensity, explore_probability=explore, base_propensity=base)
 
 
 def check_policy_state(policy_state: object, of_infex: bool = False) -> None:
@@ -144,31 +141,24 @@ def check_policy_state(policy_state: object, of_infex: bool = False) -> None:
     if isinstance(policy_state, dict) and all(isinstance(key, str) for key in policy_state):
         policy_state = list(policy_state.values())
     named = isinstance(policy_state, tuple) and type(policy_state) is not tuple
-    if not isinstance(policy_state, list | tuple) or (named and not of_infex and not _is_ours(policy_state)):
+    if not isinstance(policy_state, list | tuple) or (
+        named and not of_infex and not is_built_in(policy_state)
+    ):
         kind = type(policy_state).__name__
         raise InvalidChoice(
             f"the policy_state of a Choice must be numbers and texts in tuples, lists or dicts; got a {kind}"
         )
     for part in policy_state:
-        check_policy_state(part, of_infex or _is_ours(policy_state))
+        check_policy_state(part, of_infex or is_built_in(policy_state))
 
 
-def _is_ours(policy_state: Any) -> bool:
-    """Is it a named tuple of infex's own? Those inside it are known by the controls that they are of."""
-    return type(policy_state).__module__.startswith("infex.")
-
-
-def _checked_share(share: object) -> float | None:
-    if share is None:
+def _checked_probability(probability: object) -> float | None:
+    if probability is None:
         return None
-    number = real(
-        "propensity, explore_probability and base_propensity of a Choice", share, least=0, error=InvalidChoice
-    )
+    called = "propensity, explore_probability and base_propensity of a Choice"
+    number = real(called, probability, least=0, error=InvalidChoice)
     if number > MOST_LIKELY:
-        raise InvalidChoice(
-            "propensity, explore_probability and base_propensity of a Choice must be at most 1, got "
-            f"{share!r}"
-        )
+        raise InvalidChoice(f"{called} must be at most 1, got {probability!r}")
     return number
 
 
@@ -213,7 +203,7 @@ def best(scores: Floats) -> int:
 
 
 def first_best(scores: Floats) -> int:
-    """The same of scores that are an array of floats; refuses them if one is no number."""
+    """`best` of scores that are an array of floats; refuses them if none is a number."""
     if (arm := best_arm(scores)) < 0:
         raise InvalidChoice("no arm has a finite score: are the settings of the policy too large?")
     return arm
@@ -222,7 +212,7 @@ def first_best(scores: Floats) -> int:
 def best_arms(scores: Floats) -> list[int]:
     """All arms of the largest score.
 
-    >>> tied(np.array([0.1, 0.3, 0.3 + 1e-15]))
+    >>> best_arms(np.array([0.1, 0.3, 0.3 + 1e-15]))
     [1, 2]
     """
     arms = tied_arms(scores)
@@ -230,16 +220,42 @@ def best_arms(scores: Floats) -> list[int]:
 
 
 def pick(scores: Floats, ties: Ties, rng: np.random.Generator) -> tuple[int, float]:
-    """The best arm, among ties the lowest index or one drawn uniformly; and with which probability."""
+    """The best arm, among ties the lowest index or one drawn uniformly; and its probability."""
     if ties == "lowest":
         return first_best(scores), 1.0
     arms = best_arms(scores)
     return (arms[0], 1.0) if len(arms) == 1 else (arms[int(rng.integers(len(arms)))], 1.0 / len(arms))
 
 
-def share(scores: Floats, ties: Ties, arm: int) -> float:
+def pick_propensity(scores: Floats, ties: Ties, arm: int) -> float:
     """The probability that `pick` picks `arm`."""
     if ties == "lowest":
         return float(arm == first_best(scores))
     arms = best_arms(scores)
     return (arm in arms) / len(arms)
+
+
+def draw(probabilities: Floats, rng: np.random.Generator) -> Choice:
+    """The choice of an arm by the probabilities of all, (K,), in a round that explores."""
+    arm = int(rng.choice(probabilities.size, p=probabilities))
+    return exploring_choice(arm, float(probabilities[arm]))
+
+
+class IndexPolicy:
+    """A policy that explores in every round, by the arm of the largest index."""
+
+    __slots__ = ()
+
+    ties: Ties
+
+    def index(self, posterior: Posterior) -> Floats:
+        """The index of every arm, (K,)."""
+        raise NotImplementedError
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The arm of the largest index."""
+        return exploring_choice(*pick(self.index(posterior), self.ties, rng))
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """1 for the arm of the largest index; shared among ties that are broken at random."""
+        return pick_propensity(self.index(posterior), self.ties, arm)

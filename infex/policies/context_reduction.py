@@ -10,17 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of
-from infex.checks import safe_repr, whole
+from infex.checks import safe_repr, set_fields, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import (
     ChangingProblem,
     Policy,
-    PolicyInfo,
     Problem,
+    StatefulPolicy,
     checked,
     for_problem,
     policy_info,
+    restore_state,
 )
 from infex.policies.choice import Choice, best, checked_arm, first_best
 from infex.policies.ucb import LinUCB
@@ -33,7 +34,7 @@ LOGGED = 200  # arm sets that a simulation shows it
 
 @final
 @dataclass(frozen=True, slots=True)
-class ContextReduction:
+class ContextReduction(StatefulPolicy):
     """Lets `base` play a fixed set of actions where arms are drawn anew each round.
 
     The reduction of Hanna, Yang and Fragouli (2023). An action is a direction w of the parameter. To
@@ -53,22 +54,23 @@ class ContextReduction:
     content: str = field(init=False, repr=False, default="")
     actions: Any = field(init=False, repr=False, compare=False, default=None)
     towards: Any = field(init=False, repr=False, compare=False, default=None)
-    _traits: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_traits", _checked_base(self.base))
-        object.__setattr__(self, "directions", _checked_directions(self.directions))
-        object.__setattr__(self, "seed", whole("seed", self.seed))
+        _check_base(self.base)
+        set_fields(self, directions=_checked_directions(self.directions), seed=whole("seed", self.seed))
         if self.samples is not None:
             samples = _checked_samples(self.samples)
             drawn = stream(self.seed, "directions", samples.shape[2]).standard_normal(
                 (self.directions, samples.shape[2])
             )
             towards = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-            object.__setattr__(self, "samples", samples)
-            object.__setattr__(self, "content", hashlib.blake2b(samples.tobytes()).hexdigest())
-            object.__setattr__(self, "towards", towards)
-            object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
+            set_fields(
+                self,
+                samples=samples,
+                content=hashlib.blake2b(samples.tobytes()).hexdigest(),
+                towards=towards,
+                actions=np.ascontiguousarray(_means(samples, towards).T),
+            )
 
     def __repr__(self) -> str:
         return f"ContextReduction({safe_repr(self.base)}, directions={self.directions}, seed={self.seed})"
@@ -83,9 +85,9 @@ class ContextReduction:
         sets = [columns.T for _, block in instance.blocks(self.seed + 2**40, LOGGED) for columns in block]
         return replace(self, base=base, samples=np.array(sets))
 
-    def accepts_state(self, policy_state: object, dim: int) -> bool:
-        """What the base accepts."""
-        return self._traits.accepts_state is None or bool(self._traits.accepts_state(policy_state, dim))
+    def restore_state(self, state: Any, dim: int) -> Any:
+        """That of the base."""
+        return restore_state(self.base, state, dim)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm towards which the base's action points; the reward is learnt on the action."""
@@ -105,7 +107,7 @@ class ContextReduction:
         )
 
 
-def _checked_base(base: Policy) -> PolicyInfo:
+def _check_base(base: Policy) -> None:
     info = policy_info(checked("base", base))
     if info.uses_explored:
         raise InvalidSetting(f"the base must not keep exploring rounds apart: {safe_repr(base)}")
@@ -114,7 +116,6 @@ def _checked_base(base: Policy) -> PolicyInfo:
             f"the base must not say itself when it explores: {safe_repr(base)}; put ContextReduction inside, "
             "as in Infex(ContextReduction(LinUCB()), every(20))"
         )
-    return info
 
 
 def _checked_directions(directions: object) -> int:

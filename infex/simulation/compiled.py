@@ -62,7 +62,7 @@ class Plan(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Can a loop play it that keeps neither notes nor pulls, with ridge?"""
+        """Can a loop play it that keeps neither policy states nor pulls, with ridge?"""
         return self.spec.is_plain and self.fit is None and not self.in_python and self.forced is None
 
     @property
@@ -96,8 +96,9 @@ def plan_of(policy: Policy, estimator: Estimator | None = None) -> Plan | None:
     spec = compiled_spec(policy)
     if estimator is not None:
         fit = fit_spec(estimator)
-        known = isinstance(spec, CompiledSpec) and spec.wrap.kind != Wrap.GREEDY_FIRST
-        return Plan(cast(CompiledSpec, spec), fit) if known and fit is not None else None
+        if fit is None or not isinstance(spec, CompiledSpec) or spec.wrap.kind == Wrap.GREEDY_FIRST:
+            return None
+        return Plan(spec, fit)
     if isinstance(spec, ForcedSpec):
         return Plan(CompiledSpec(UNIFORM, random_ties=spec.random_ties), forced=spec)
     return _plan_in_python(policy) if spec is None else Plan(spec)

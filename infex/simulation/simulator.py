@@ -22,7 +22,7 @@ from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import Policy, checked, for_problem, hook, policy_info, resolve_defaults
+from infex.policies.base import Policy, checked, for_problem, policy_info, resolve_defaults
 from infex.policies.ucb import warn_of_large
 from infex.registry import stream_name
 from infex.simulation.compiled import Plan, plan_of, play_compiled
@@ -57,7 +57,7 @@ def play(
     decides in its own rounds alone. All else runs in a plain loop that does the same step by step: other
     policies in Python; a base in Python that learns by itself, or with controls, an estimator, late rewards
     or contexts; where arms change, weights that a user gives; and in contexts estimators, late rewards, and
-    policies that take notes of their choices or read pulls, OLSBandit and the LASSO bandits.
+    policies that keep a state or read pulls, OLSBandit and the LASSO bandits.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -167,8 +167,7 @@ def play_copies(
     A policy that asks for the problem it plays is told. The run names what was given.
     """
     policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
-    if any(hook(part, "for_problem") is not None for part in policy_info(policy).chain):
-        policy = for_problem(policy, problem, terms.horizon)
+    policy = for_problem(policy, problem, terms.horizon)
     own_terms = terms._replace(policy=policy)
     plan = plan_of(policy, own)
     if plan is not None and plan.can_play(problem):

@@ -26,7 +26,7 @@ class ControlContract:
         raise NotImplementedError(f"{type(self).__name__} must say in `make` how its control is made")
 
     def test_its_state_can_be_kept(self) -> None:
-        self._can_be_kept(ControlledSchedule(self.make(every(2))).begin()[-1])
+        self._can_be_kept(ControlledSchedule(self.make(every(2))).initial_states()[-1])
         for agent, _ in self.rounds():
             self._can_be_kept(self.state_of(agent))
 
@@ -46,8 +46,8 @@ class ControlContract:
                     control.objects(t, posterior, state),
                     control.refuses(t, 0.5, posterior, state),
                     control.ends(posterior, state),
-                    control.skipped(posterior, state),
-                    control.explored(0.5, state),
+                    control.after_skip(posterior, state),
+                    control.after_exploring(0.5, state),
                 )
                 for _ in range(2)
             )
@@ -91,7 +91,9 @@ class ControlContract:
         """What the control remembers."""
         controlled_schedule = agent.info.controlled_schedule
         assert controlled_schedule is not None
-        states = controlled_schedule.begin() if agent.policy_state is None else agent.policy_state.states
+        states = (
+            controlled_schedule.initial_states() if agent.policy_state is None else agent.policy_state.states
+        )
         last: tuple[object, ...] = states[-1]
         return last
 

@@ -48,7 +48,7 @@ from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
 from infex.models.layout import ContextOffer, PerArm
 from infex.models.state import ModelState
-from infex.policies.base import policy_info, with_base
+from infex.policies.base import policy_info, with_settings
 from infex.policies.ucb import Confidence, SwitchingState
 from infex.registry import POLICIES
 from infex.streams import Rounds
@@ -82,7 +82,7 @@ def without_noise(policy: Any) -> Any:
     if isinstance(policy, Confidence):
         return dataclasses.replace(policy, noise=0.0)
     base = policy_info(policy).chain[1:2]
-    return with_base(policy, without_noise(base[0])) if base else policy
+    return with_settings(policy, base=without_noise(base[0])) if base else policy
 
 
 def test_every_policy_of_the_registry_is_tried_here() -> None:

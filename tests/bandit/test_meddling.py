@@ -211,13 +211,13 @@ class AtMost(Control):
     schedule: Any
     limit: int = 3
 
-    def begin(self) -> State:
+    def initial_state(self) -> State:
         return Left(self.limit)
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
-    def explored(self, loss: float, state: State) -> State:
+    def after_exploring(self, loss: float, state: State) -> State:
         return Left(state.explorations - 1)  # type: ignore[attr-defined]
 
 

@@ -41,7 +41,7 @@ from infex import (
 )
 from infex.errors import InfexError, InvalidArms, InvalidSetting, UnknownArm
 from infex.policies import Reason
-from infex.policies.base import policy_info
+from infex.policies.base import ScheduledPolicy, policy_info
 from infex.policies.choice import ScheduleStatus
 from infex.registry import POLICIES
 from infex.testing import odd_boards, problem
@@ -421,7 +421,7 @@ def test_the_bonus_of_plain_arms_counts_the_rewards_of_all() -> None:
     for _ in range(30):
         places = np.sort(rng.permutation(ARMS)[: rng.integers(1, ARMS)])
         seen = bandit.posterior().requested(np.isin(np.arange(ARMS), places), True)
-        np.testing.assert_allclose(UCB1(noise=0.5).indices(seen), indices[places], rtol=1e-12)
+        np.testing.assert_allclose(UCB1(noise=0.5).index(seen), indices[places], rtol=1e-12)
         assert bandit.ask(offered=places).arm == places[np.argmax(indices[places])]
         mask = np.isin(np.arange(ARMS), places)
         assert bandit.ask(allowed=mask).arm == places[np.argmax(indices[places])]
@@ -436,18 +436,20 @@ def test_with_own_data_the_bonus_counts_the_rewards_of_exploring_rounds() -> Non
     whole, some = bandit.posterior(), bandit.posterior().requested(mask, True)
     assert whole.explored.pulled == some.explored.pulled == 30
     assert whole.pulled == some.pulled == 60
-    np.testing.assert_array_equal(UCB1().indices(some.explored), UCB1().indices(whole.explored)[mask])
+    np.testing.assert_array_equal(UCB1().index(some.explored), UCB1().index(whole.explored)[mask])
 
 
 @dataclasses.dataclass(frozen=True)
-class Obstinate:
+class Obstinate(ScheduledPolicy):
     """A user's policy with a schedule, which explores whatever a request says."""
 
     base: Any
     owing: bool
+    greedy: Any = None
+    data: Any = "shared"
 
     @property
-    def controlled_schedule(self) -> Any:
+    def controlled_schedule(self) -> Any:  # type: ignore[override]
         return policy_info(self.base).controlled_schedule
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:

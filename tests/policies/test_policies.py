@@ -33,7 +33,7 @@ from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidSetting
 from infex.models.ridge import RidgeModel
 from infex.policies.base import policy_info
-from infex.policies.choice import best_arms, pick, share
+from infex.policies.choice import best_arms, pick, pick_propensity
 from infex.streams import Rounds
 from tests.alike import probability
 
@@ -177,8 +177,10 @@ def test_random_ties_are_drawn_evenly() -> None:
     assert counts[1] == 0
     assert np.all(np.abs(counts[[0, 2, 3]] - 1000) < 150)
     assert best_arms(scores) == [0, 2, 3]
-    assert [share(scores, "random", arm) for arm in range(4)] == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3])
-    assert [share(scores, "lowest", arm) for arm in range(4)] == [1, 0, 0, 0]
+    assert [pick_propensity(scores, "random", arm) for arm in range(4)] == pytest.approx(
+        [1 / 3, 0, 1 / 3, 1 / 3]
+    )
+    assert [pick_propensity(scores, "lowest", arm) for arm in range(4)] == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,7 @@ def test_a_learner_is_told_all_rounds_or_its_own() -> None:
     for data, heard in (("shared", [1.0, 2.0]), ("own", [1.0])):
         listener = Listener()
         info = policy_info(Infex(listener, always(), data=data))
-        assert [pupil.learner for pupil in info.learners] == [listener]
+        assert [learner.learner for learner in info.learners] == [listener]
         info.update(0, np.zeros(1), 1.0, explored=True)
         info.update(0, np.zeros(1), 2.0, explored=False)
         assert listener.heard == heard

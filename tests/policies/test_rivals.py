@@ -142,7 +142,7 @@ def test_ucb1_is_that_of_the_textbook() -> None:
             bandit._agent.model.learn(arm, reward, explored=True)
     n = 6
     by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
-    np.testing.assert_allclose(UCB1(noise=0.5).indices(bandit.posterior()), by_hand)
+    np.testing.assert_allclose(UCB1(noise=0.5).index(bandit.posterior()), by_hand)
 
 
 def test_rarely_switching_changes_its_arm_rarely() -> None:
@@ -389,7 +389,7 @@ def test_infex_of_a_reduction_learns_on_its_actions() -> None:
     assert any(np.array_equal(known.actions[:, k], features) for k in range(15))
 
 
-class InnerLearner:
+class Listener:
     """A learner that counts what it is taught."""
 
     def __init__(self) -> None:
@@ -404,24 +404,24 @@ class InnerLearner:
 
 def test_learners_inside_other_policies_are_taught_once_and_only_what_is_accepted() -> None:
     for wrap in (
-        lambda pupil: GreedyFirst(pupil),
-        lambda pupil: ContextReduction(pupil, np.eye(2)[None] / 2),
-        lambda pupil: Infex(GreedyFirst(pupil), every(1)),
+        lambda learner: GreedyFirst(learner),
+        lambda learner: ContextReduction(learner, np.eye(2)[None] / 2),
+        lambda learner: Infex(GreedyFirst(learner), every(1)),
     ):
-        pupil = InnerLearner()
-        bandit = Bandit(dim=2, policy=wrap(pupil))
+        learner = Listener()
+        bandit = Bandit(dim=2, policy=wrap(learner))
         for _ in range(5):
             bandit.tell(bandit.ask(np.eye(2) / 2), 1.0)
-        assert pupil.taught == 5
-    pupil = InnerLearner()
-    bandit = Bandit(np.eye(2), pupil, estimator=infex.models.Logistic())
+        assert learner.taught == 5
+    learner = Listener()
+    bandit = Bandit(np.eye(2), learner, estimator=infex.models.Logistic())
     decision = bandit.ask()
     for bad in ({"reward": 0.5}, {"reward": 1.0, "weight": -1}, {"reward": 1.0, "weight": 1e308}):
         with pytest.raises(InfexError):
             bandit.tell(decision, **bad)
-    assert pupil.taught == 0
+    assert learner.taught == 0
     bandit.tell(decision, 1.0)
-    assert pupil.taught == 1
+    assert learner.taught == 1
 
 
 def test_a_base_that_does_not_explore_is_not_charged_for_it() -> None:

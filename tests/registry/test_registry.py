@@ -21,7 +21,7 @@ from infex.streams import Rounds
 from infex.testing import play as choices_of
 from infex.testing import problem, slow_play
 from tests.policies.test_contract import MAKERS
-from tests.policies.test_gate import MAKERS as CONTROLS_UNDER_CONTRACT
+from tests.policies.test_controls import MAKERS as CONTROLS_UNDER_CONTRACT
 from tests.schedules.test_contract import SCHEDULES as SCHEDULES_UNDER_CONTRACT
 from tests.simulation.in_python import in_python
 
@@ -123,7 +123,7 @@ def test_every_note_of_infexs_own_can_be_kept() -> None:
         fast = choices_of(make(), given.arms, given.reward, Rounds(1, "test").at, 12)
         found |= {kind for choice in fast for kind in notes_in(choice.policy_state)}
     for make_control in CONTROLS_UNDER_CONTRACT.values():
-        found |= notes_in(make_control(infex.every(3)).begin())
+        found |= notes_in(make_control(infex.every(3)).initial_state())
     own = {kind for kind in found if kind.__module__.startswith("infex.")}
     assert own <= set(POLICY_STATES.values())
     assert {"GuardedState", "CertainState", "SwitchingState"} <= {kind.__name__ for kind in own}

@@ -257,7 +257,7 @@ def test_controls_of_controls_keep_all_their_words() -> None:
     rule = paused(guarded(inner, 20.0), when=lambda t: t % 10 == 0, missed="make up")
     assert rule.planned == budget(every(2), 60)
     layers = ControlledSchedule(rule).controls
-    assert [type(layer).__name__ for layer in layers] == ["Limit", "UntilCertain", "Guarded", "Paused"]
+    assert [type(layer).__name__ for layer in layers] == ["Limited", "UntilCertain", "Guarded", "Paused"]
     bandit = Bandit(ARMS, Infex(Uniform(), rule))
     decisions = clear(200, bandit.policy, bandit)
     reasons = {decision.reason for decision in decisions}

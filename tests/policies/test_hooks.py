@@ -1,4 +1,4 @@
-"""One reading of a policy: by one walk, whatever it is made of."""
+"""What policies declare, read by one walk, whatever they are made of."""
 
 import warnings
 from dataclasses import dataclass
@@ -19,11 +19,10 @@ from infex import (
     Posterior,
     Softened,
     every,
-    jittered,
 )
 from infex.environments import gaussian
 from infex.errors import InvalidSetting, LargeReward
-from infex.policies.base import HOOKS, policy_info, with_base
+from infex.policies.base import HOOKS, policy_info, with_settings
 from infex.testing import PolicyContract
 from infex.testing.policies import lookalikes
 
@@ -88,7 +87,7 @@ def test_a_policy_that_asks_for_the_horizon_is_told_inside_any_wrapper(wrap: Any
 
 def test_another_base_leaves_the_wrapper_as_it_is() -> None:
     wrapper = Plain(LinUCB())
-    other = with_base(wrapper, Greedy())
+    other = with_settings(wrapper, base=Greedy())
     assert isinstance(other, Plain)
     assert (other.base, wrapper.base) == (Greedy(), LinUCB())
 
@@ -130,13 +129,12 @@ def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
 def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> None:
     inner = Infex(LinUCB(), infex.budget(every(2), 1, window=50))
     outer = Infex(inner, infex.budget(every(2), 3, window=70))
-    assert policy_info(outer).span == 70
-    assert policy_info(Plain(inner)).span == 50
-    assert policy_info(Infex(Infex(LinUCB(), jittered(3)), every(2))).draws_rounds
+    assert policy_info(outer).lookback == 70
+    assert policy_info(Plain(inner)).lookback == 50
 
 
 def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
-    class InnerLearner:
+    class Listener:
         def __init__(self) -> None:
             self.heard: list[float] = []
 
@@ -147,12 +145,12 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
             self.heard.append(reward)
 
     for wrap in WRAPPERS:
-        pupil = InnerLearner()
+        learner = Listener()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            bandit = Bandit(ARMS, wrap(wrap(pupil)))
+            bandit = Bandit(ARMS, wrap(wrap(learner)))
         bandit.tell(bandit.ask(), 0.5)
-        assert pupil.heard == [0.5]
+        assert learner.heard == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +161,6 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
         ("uses_explored", "no"),
         ("reports_explored", 1.0),
         ("reward_bound", "much"),
-        ("controlled_schedule", 0.5),
     ],
 )
 def test_a_hook_of_another_kind_is_refused(name: str, value: Any) -> None:

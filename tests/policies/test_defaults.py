@@ -9,7 +9,7 @@ import pytest
 import infex
 from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, registry, until_certain
 from infex.environments import changing, gaussian
-from infex.policies.base import DEFAULT_DELTA, policy_info, resolve_defaults
+from infex.policies.base import DEFAULT_DELTA, lacks_delta, policy_info, resolve_defaults
 from infex.policies.controls import Control
 from infex.registry import from_record, stream_name, to_record
 from infex.testing import PolicyContract
@@ -167,7 +167,7 @@ def test_streams_are_called_as_before(name: str) -> None:
     text = {"Infex": "Infex(LinTS, until_certain(every(5)))", "Softened": "Softened(LinUCB)"}.get(name, name)
     policy = registry.parse(text)
     assert stream_name(policy) == stream_name(resolve_defaults(policy, 0.01)) == text
-    assert (stream_name(resolve_defaults(policy, 0.25)) == text) == (not policy_info(policy).lacks_delta)
+    assert (stream_name(resolve_defaults(policy, 0.25)) == text) == (not lacks_delta(policy))
 
 
 def test_the_loop_knows_no_unsaid_delta() -> None:

@@ -1,4 +1,4 @@
-"""Laws and chances are stated in all rows of a log or in none, and never of scores that are no numbers."""
+"""Propensities are stated in all rows of a log or in none, and never of scores that are no numbers."""
 
 from collections import defaultdict
 from typing import Any
@@ -23,7 +23,7 @@ from infex import (
     jittered,
 )
 from infex.errors import InvalidChoice
-from infex.policies.choice import best_arms, first_best, pick, share
+from infex.policies.choice import best_arms, first_best, pick, pick_propensity
 
 HUGE: dict[str, float] = {"scale": 1e200, "noise": 1e200}
 
@@ -58,14 +58,14 @@ def test_scores_that_are_no_numbers_are_refused_and_others_are_not(ties: Any) ->
         first_best,
         best_arms,
         lambda scores: pick(scores, ties, rng),
-        lambda scores: share(scores, ties, 0),
+        lambda scores: pick_propensity(scores, ties, 0),
     ):
         for scores in (nothing, np.array([0.5, 1.0, np.nan])):
             with pytest.raises(InvalidChoice, match="no arm has a finite score"):
                 ask(scores)
     assert (first_best(some), best_arms(some)) == (1, [1, 2])
     assert pick(some, ties, rng)[0] in (1, 2)
-    assert share(some, ties, 1) == (1.0 if ties == "lowest" else 0.5)
+    assert pick_propensity(some, ties, 1) == (1.0 if ties == "lowest" else 0.5)
 
 
 class Hooked:

@@ -49,13 +49,13 @@ class Thrice(Control):
     schedule: Any
     missed: Any = "make up"
 
-    def begin(self) -> State:
+    def initial_state(self) -> State:
         return Count()
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return "that was enough" if state[0] >= 3 else None
 
-    def explored(self, loss: float, state: State) -> State:
+    def after_exploring(self, loss: float, state: State) -> State:
         return Count(state[0] + 1)
 
 
@@ -91,13 +91,13 @@ class TestControls(ControlContract):
 
 def test_the_contract_notices_a_state_that_no_file_can_hold() -> None:
     class Odd(Thrice):
-        def begin(self) -> State:
+        def initial_state(self) -> State:
             return (np.zeros(2),)
 
         def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
             return None
 
-        def explored(self, loss: float, state: State) -> State:
+        def after_exploring(self, loss: float, state: State) -> State:
             return state
 
     class TestOdd(ControlContract):
