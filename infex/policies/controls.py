@@ -14,7 +14,7 @@ from infex.models.posterior import Posterior
 from infex.policies.base import no_arm_allowed
 from infex.policies.choice import Reason, ScheduleStatus
 from infex.policies.compiled import ControlSpec, ControlsSpec
-from infex.schedules.base import Family, Schedule, chance, checked, has, is_drawn
+from infex.schedules.base import BuiltinSchedule, Schedule, checked, explore_probability, has, is_random
 from infex.schedules.combined import Budget, Union
 from infex.schedules.periodic import Listed, never
 
@@ -183,12 +183,12 @@ class ControlledSchedule:
         self.schedule = schedule
         self.plan, self.controls = _peeled(schedule)
         self.hidden = any(layer.drawn for layer in self.controls)
-        self.drawn = is_drawn(self.plan) or self.hidden
+        self.drawn = is_random(self.plan) or self.hidden
         self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.controls)
         self.spacing = max((layer.spacing for layer in self.controls), default=1)
         order = sorted(range(len(self.controls)), key=lambda place: not self.controls[place].plans)
         self._asked = tuple(order)  # first of all those that say which rounds are due
-        self._empty = isinstance(self.plan, Family) and math.isinf(self.plan.when(1))
+        self._empty = isinstance(self.plan, BuiltinSchedule) and math.isinf(self.plan.when(1))
         windows = [layer.window for layer in self.controls if layer.window is not None]
         self.span = max([self.spacing if self.spacing > 1 else 0, *windows])
 
@@ -251,7 +251,9 @@ class ControlledSchedule:
         if not posterior.may_explore:
             return 0.0
         if self.hidden:
-            return 0.0 if opening.schedule_status is ScheduleStatus.REST and not is_drawn(self.plan) else None
+            return (
+                0.0 if opening.schedule_status is ScheduleStatus.REST and not is_random(self.plan) else None
+            )
         if not self.drawn or opening.opens != opening.due:
             return 1.0 if opening.opens else 0.0
         if opening.opens and posterior.spent.owed and self._may_make_up(t, posterior):
@@ -260,7 +262,7 @@ class ControlledSchedule:
             layer.objects(t, posterior, state) for layer, state in zip(self.controls, states, strict=True)
         ):
             return 0.0
-        return chance(self.plan, t)
+        return explore_probability(self.plan, t)
 
     def after_skip(self, opening: RoundVerdict, posterior: Posterior, states: States) -> States:
         """What the controls remember after a round that one of them kept from exploring."""
@@ -493,7 +495,7 @@ class Paused(Control):
 
     @property
     def drawn(self) -> bool:
-        return isinstance(self.when, Schedule) and is_drawn(self.when)
+        return isinstance(self.when, Schedule) and is_random(self.when)
 
     @property
     def spacing(self) -> int:
