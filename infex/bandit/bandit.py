@@ -81,7 +81,7 @@ from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import Taught
 from infex.models.base import Estimator, checked_estimator, rescaled
-from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_at
+from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_of
 from infex.models.model import ModelState, ObservationNumbers
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
@@ -403,7 +403,7 @@ class Bandit:
             greedy = arm
         estimate, width = posterior.estimate_and_width(arm)
         radius = self._radius(posterior)
-        margin = radius_at(radius, arm) * width
+        margin = radius_of(radius, arm) * width
         if not margin >= 0.0:
             raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
         return Decision(
@@ -424,7 +424,7 @@ class Bandit:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
         if agent.model.pending_design is not None:
-            agent.model.pending_design.add((decision, on))
+            agent.model.pending_design.add(decision, on)
 
     def _checked(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
@@ -948,7 +948,7 @@ class Bandit:
         model = self._agent.model
         model.pending_design = None
         if narrows:
-            model.track_pending([self._pending.design()] if len(self._pending) else [])
+            model.track_pending(self._pending.batch() if len(self._pending) else None)
 
     @property
     def features(self) -> FeatureMap | None:
@@ -1301,7 +1301,8 @@ class Bandit:
     ) -> None:
         """Applies a round of which nothing but its counts is left: no reward will be told.
 
-        All arguments are those of the `DecisionRecord` there was.
+        `t`, `explored`, `schedule_status`, `loss`, `different` and `policy_state` are those of the
+        `DecisionRecord` there was.
         """
         with self._lock:
             if t != self.t + 1:

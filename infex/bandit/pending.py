@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats, Integers, fitting, fitting_rows
+from infex.arrays import Floats, Integers, fitting, fitting_rows
 from infex.bandit.decision import Decision, Decisions
 from infex.checks import whole
 from infex.errors import DamagedFile, DuplicateId
 from infex.models.base import Arrays
 from infex.models.layout import GONE, NO_PLACE, ArmRow, DesignRow, DesignRows, Layout, PerArm
+from infex.models.pending import PendingBatch
 from infex.policies.choice import MOST_LIKELY
 from infex.registry import reason_of
 
@@ -76,10 +77,10 @@ class Pending:
         """Brings what rewards are learnt on to other arms or features."""
         self._by_id = {key: PendingEntry(each, changed(on)) for key, (each, on) in self._by_id.items()}
 
-    def design(self) -> tuple[DesignRows, Bools, Floats]:
+    def batch(self) -> PendingBatch:
         """What all of them are learnt on, which of them explored, and their estimates."""
         decisions = Decisions(decision for decision, _ in self)
-        return DesignRows.of(on for _, on in self), decisions.explored, decisions.estimate
+        return PendingBatch(DesignRows.of(on for _, on in self), decisions.explored, decisions.estimate)
 
     def arrays(self, prefix: str) -> tuple[dict[str, Any], Arrays]:
         """All of them: texts as plain data, numbers as arrays whose names begin with `prefix`."""

@@ -332,7 +332,7 @@ def _arrays(deltas: tuple[Delta, ...]) -> Arrays:
         for name, growth in zip(("all", "explored"), delta.growths, strict=True):
             if growth is not None:
                 parts = {
-                    "truth": growth.truth,
+                    "truth": growth.sums,
                     "counts": growth.counts,
                     "told": np.array(growth.n_observations),
                 }

@@ -14,8 +14,7 @@ from infex.errors import InvalidSetting
 from infex.features import ClipNorm, ContextTable, Hybrid, clip_norm, hybrid
 from infex.features.base import ContextMap
 from infex.features.table import Categories, Numbers
-from infex.models.extension import FeatureExtension
-from infex.models.hybrid import HybridExtension
+from infex.models.extension import FeatureExtension, HybridExtension
 from infex.models.layout import GONE, ArmRow, DesignRow
 from infex.policies.ucb import SwitchingState
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport sqrt
+from libc.math cimport log, sqrt
 from libc.string cimport memcpy, memset
 
 from infex.core.choosing cimport to_probabilities
@@ -23,7 +23,7 @@ from infex.core.ridge cimport (
     whole_sums,
     width,
 )
-from infex.errors import NotKept, StalePosterior
+from infex.errors import InvalidChoice, NotKept, StalePosterior
 
 
 cnp.import_array()
@@ -47,6 +47,15 @@ cdef inline object contiguous(given, int dimensions, const double **numbers):
 cdef inline object read_only(array):
     cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
     return array
+
+
+def radius_of(radius, arm=None):
+    """A radius as a number: one for all arms or, of one for each, that of an arm."""
+    if isinstance(radius, np.ndarray) and radius.ndim:
+        if arm is None:
+            raise InvalidChoice(f"arms that share one regression have one radius, got {radius.size}")
+        return float(radius[arm])
+    return float(radius)
 
 
 def to_sphere(double[::1] direction):
@@ -244,6 +253,11 @@ cdef class RidgePosterior:
         return self.state.d
 
     @property
+    def draw_shape(self):
+        """The shape of the draws that `perturbed` takes, (d,)."""
+        return (self.state.d,)
+
+    @property
     def penalty(self):
         """The ridge penalty: V_0 = penalty I."""
         return self.state.penalty
@@ -312,9 +326,18 @@ cdef class RidgePosterior:
             product(x, 1, s.u, s.d, &along)
         return width(square, along, s.run.psi)
 
-    def upper(self, double beta):
-        """Every arm's estimate + beta width, (K,); of log-odds, that as a probability."""
+    def radii(self, double noise, double bound, double delta):
+        """The confidence radius of all arms: noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound.
+
+        alpha is log(det V/det V_0) (Abbasi-Yadkori, Pal and Szepesvari, 2011).
+        """
+        self.check()
+        return noise * sqrt(log_det_ratio(&self.state) - 2.0 * log(delta)) + sqrt(self.state.penalty) * bound
+
+    def upper(self, radius):
+        """Every arm's estimate + radius width, (K,); of log-odds, that as a probability."""
         cdef double *out
+        cdef double beta = radius_of(radius)
         self.score()
         s = &self.state
         bounds = floats(s.K, &out)
@@ -339,9 +362,9 @@ cdef class RidgePosterior:
         """theta + scale M'direction, (d,)."""
         return self.parameter_of(scale, direction)
 
-    def perturbed(self, double scale, direction):
+    def perturbed(self, scale, direction):
         """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
-        out = self.scores(self.parameter_of(scale, direction))
+        out = self.scores(self.parameter_of(radius_of(scale), direction))
         return probabilities(out) if self.logistic else out
 
     def scores(self, theta):
@@ -355,7 +378,7 @@ cdef class RidgePosterior:
         product(self.state.columns, self.state.K, parameter, self.state.d, out)
         return scores
 
-    def optimistic(self, int64_t arm, double radius):
+    def optimistic(self, int64_t arm, radius):
         """theta + radius V^-1 x/|x| in V^-1, (d,): where within so many widths an arm's mean is largest."""
         cdef double *x
         cdef double *out
@@ -369,7 +392,7 @@ cdef class RidgePosterior:
         for i in range(s.d):
             x[i] = s.columns[i * s.K + arm]
         length = solve(s, x, out)
-        share = radius / length if length > 0.0 else 0.0
+        share = radius_of(radius, arm) / length if length > 0.0 else 0.0
         for i in range(s.d):
             out[i] = s.theta[i] + s.run.phi * s.u[i] + (share * out[i] if length > 0.0 else 0.0)
         return theta
@@ -423,6 +446,12 @@ cdef class RidgePosterior:
         if not self.has_counts:
             raise NotKept("arms that change every round have no pulls of their own")
         return (self.ridge.counts if self._counts is None else self._counts).copy()
+
+    def design_row(self, int64_t arm, features=None):
+        """What the reward of an arm is learnt on: a fixed arm's index, a row of features, or given `features`."""
+        if features is not None:
+            return np.array(features, dtype=np.float64)
+        return arm if self.fixed else np.array(self.columns[:, arm])
 
     def over(self, columns):
         """The same of other arms, (d, K)."""

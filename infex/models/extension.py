@@ -9,6 +9,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.errors import NotKept
 from infex.models.base import Arrays
+from infex.models.hybrid import OF_THE_SHARED
 
 SUMMED = ("truth", "faded", "faded twice")
 ROWED = ("rows",)
@@ -86,6 +87,54 @@ class FeatureExtension(NamedTuple):
         if part in AS_THEY_ARE or part.endswith(" lengths"):
             return array
         raise NotKept(f"the estimator keeps {part!r}, which cannot be brought to more features")
+
+
+class HybridExtension(NamedTuple):
+    """How features of each arm's own come to their new places, and the so many `shared` ones to theirs."""
+
+    own: FeatureExtension
+    common: FeatureExtension
+    shared: int
+
+    @property
+    def scale(self) -> float:
+        """What rows become of what they were."""
+        return self.own.scale
+
+    def rows(self, rows: Floats) -> Floats:
+        """Rows of one arm's features each, (..., c + s)."""
+        own, common = rows[..., : -self.shared], rows[..., -self.shared :]
+        return np.concatenate([self.own.rows(own), self.common.rows(common)], axis=-1)
+
+    def parameter(self, theta: Floats) -> Floats:
+        """A parameter, (K c + s,), that gives the same scores."""
+        own, common = theta[: -self.shared], theta[-self.shared :]
+        return np.concatenate([self.own.parameter(own), self.common.parameter(common)])
+
+    def arrays(self, kept: Arrays) -> Arrays:
+        """All that statistics keep; what they derive from it is left out, and computed anew."""
+        return {name: array for name in kept if (array := self._array(name, kept[name])) is not None}
+
+    def _array(self, name: str, array: Floats) -> Floats | None:
+        _, _, part = name.partition(" ")
+        if part == "truth":
+            return self.own.sums(array)
+        if part == "common":
+            return self.common.sums(array)
+        if part == "cross":
+            return self._cross(array)
+        if part in (*AS_THEY_ARE, "pulled", "gone", "squares"):
+            return array
+        assert part in ("tied", "factors", "runs") or part.startswith(OF_THE_SHARED), part
+        return None
+
+    def _cross(self, cross: Floats) -> Floats:
+        """Sums of x z' of each arm, (K, 2, c, s), pairs of floats."""
+        arms, _, dim, shared = cross.shape
+        found = np.zeros((arms, 2, self.own.size(dim), self.common.size(shared)))
+        rows, columns = self.own.positions(dim), self.common.positions(shared)
+        found[..., rows[:, None], columns] = times_pairs(cross, self.scale**2, axis=1)
+        return found
 
 
 def times_pairs(pairs: Floats, factor: float, axis: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from infex.core.estimators import (
 from infex.errors import DamagedFile, InvalidReward
 from infex.models.base import Arrays, FitSpec
 from infex.models.fit import Fit, Solution
-from infex.models.layout import DesignRows
+from infex.models.layout import DesignRows, features_of
 from infex.models.ridge import checked_penalty
 from infex.models.sums import Revision
 
@@ -67,7 +67,7 @@ class Logistic:
         return self if self.penalty is None else replace(self, penalty=self.penalty / unit**2)
 
     def new_model(self, columns: Floats, penalty: float) -> LogisticFit:
-        """Statistics over these arms, with nothing learnt."""
+        """A model over these arms, with nothing learnt."""
         return LogisticFit(columns, penalty if self.penalty is None else self.penalty, self)
 
 
@@ -79,7 +79,6 @@ class LogisticFit(Fit):
     n (d + 2) numbers.
     """
 
-    is_least_squares = False
     logistic = True
 
     def __init__(self, columns: Floats, penalty: float, estimator: Logistic) -> None:
@@ -106,17 +105,14 @@ class LogisticFit(Fit):
             self._volume += update_logistic(x, reward, weight, self._solved, self._state)
 
     def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Takes in many rewards, and fits all anew once."""
+        """Learns many rewards, and fits all anew once."""
         for number, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
             self.check_reward(reward)
             on = design.on(number)
-            place = self._place(self.row(on))
+            place = self._place(features_of(on, self.columns))
             self._plays[place, int(reward)] += weight
-            if isinstance(on, int):
-                self.counts[:, on] += 1.0, reward
-        self.n_observations += rewards.size
+            self._observed(on, 1, reward)
         self.refit(self.n_observations)
-        self._renew()
 
     def refit(self, n_observations: int) -> None:
         """Fits all rows anew, by Newton's method from the present estimate."""
@@ -129,11 +125,6 @@ class LogisticFit(Fit):
     def _counted(self) -> tuple[Floats, Floats]:
         """Every x that was seen, and how often it was followed by 0 and by 1."""
         return self._rows[: len(self._places)], self._plays[: len(self._places)]
-
-    def _count(self, x: Floats, counts: Floats) -> None:
-        """So many more losses and wins of x."""
-        place = self._place(x)  # which may move them all
-        self._plays[place] += counts
 
     def revise_observation(self, x: Floats, revision: Revision) -> None:
         place = self._place(x)
@@ -173,11 +164,6 @@ class LogisticFit(Fit):
         else:  # contexts have other features now: all is fitted anew
             self._solved = np.zeros((self.dim + 1, self.dim))
             self.refit(n_observations)
-
-    def merge_observations(self, other: Self) -> None:
-        for x, counts in zip(*other._counted, strict=True):
-            self._count(x, counts)
-        self.refit(self.n_observations + other.n_observations)
 
     def _place(self, x: Floats) -> int:
         """Where the counts of x stand; they may move to make room."""

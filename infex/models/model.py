@@ -1,8 +1,7 @@
-"""All that a bandit has learnt: from every round and, where asked for, from exploring rounds alone."""
+"""What a bandit has learnt: a model of all rounds and, where asked for, one of exploring rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import final
 
 import numpy as np
@@ -12,16 +11,21 @@ from infex.errors import InvalidSetting
 from infex.models.base import Arrays, Estimator, Model
 from infex.models.fit import FitBank
 from infex.models.hybrid import HybridModel
-from infex.models.layout import ArmRow, DesignRow, DesignRows, Layout, Offer, PerArm
-from infex.models.pending import Batch, PendingDesign
-from infex.models.posterior import NOTHING, Posterior, Spent
+from infex.models.layout import ArmRow, DesignRow, Layout, Offer, PerArm
+from infex.models.pending import PendingBatch, PendingDesign
+from infex.models.posterior import NOTHING, Posterior, Spent, on_offer
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
 from infex.models.sums import Revision, SufficientStatistics
 
+StateStatistics = tuple[SufficientStatistics, SufficientStatistics | None]
+"""Sufficient statistics of all rounds and, if there is a model of them, of exploring rounds."""
+ObservationNumbers = tuple[int, int | None]
+"""The number of a reward in the model of all rounds, and in that of exploring rounds."""
+
 
 def new_model(layout: Layout, penalty: float, estimator: Estimator | None) -> Model:
-    """Statistics with nothing learnt, by ridge regression or another estimator."""
+    """A model with nothing learnt, by ridge regression or another estimator."""
     if not isinstance(layout, PerArm):
         return RidgeModel(layout, penalty) if estimator is None else estimator.new_model(layout, penalty)
     if estimator is None:
@@ -37,18 +41,14 @@ def new_model(layout: Layout, penalty: float, estimator: Estimator | None) -> Mo
     return FitBank(layout, penalty, estimator)
 
 
-StateStatistics = tuple[SufficientStatistics, SufficientStatistics | None]
-ObservationNumbers = tuple[int, int | None]
-
-
 @final
 class ModelState:
-    """Statistics of all rounds and, if they are kept apart, of exploring rounds too.
+    """A model of all rounds and, where exploring rounds are learnt apart too, one of them.
 
-    `pending_design` are the decisions that wait for their reward; None where exploring ignores them.
-    `all` are `RidgeModel` unless an estimator made others, which may search for their estimate and
-    refuse rewards. `pulls` are the rewards of each arm of a map, (K,), where one regression is for all arms,
-    which does not tell them apart; None where statistics know them.
+    `pending_design` are the decisions that wait for their reward; None where exploring ignores them. `pulls`
+    are the rewards of each arm of a feature map, (K,), where one regression is for all arms, which does not
+    count them; None where the model does. `searches` says that a model may search for its estimate, weigh
+    rewards or refuse some.
     """
 
     __slots__ = ("all", "explored", "pending_design", "pulls", "searches")
@@ -80,7 +80,7 @@ class ModelState:
         return self.all.columns
 
     def row(self, on: DesignRow) -> Floats:
-        """The features that a reward is learnt on, (d,), for whoever learns by itself."""
+        """The features that a reward is learnt on, (d,), for a policy that learns by itself."""
         if isinstance(on, ArmRow):
             shared = self.all.layout.shared if isinstance(self.all, HybridModel) else 0
             return on.row(len(self.columns), shared)
@@ -97,16 +97,13 @@ class ModelState:
         self, offer: Offer, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
         """What is known of the arms of one round."""
-        explored = None if self.explored is None else self.explored.posterior().on(offer)
-        return Posterior(
-            self.all.posterior().on(offer), explored, policy_state, allowed, spent, self.pending_design
-        )
+        explored = None if self.explored is None else on_offer(self.explored.posterior(), offer)
+        known = on_offer(self.all.posterior(), offer)
+        return Posterior(known, explored, policy_state, allowed, spent, self.pending_design)
 
-    def track_pending(self, pending: Iterable[Batch] = ()) -> None:
+    def track_pending(self, pending: PendingBatch | None = None) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""
-        self.pending_design = PendingDesign.of(self.all, self.explored)
-        for design, explored, estimates in pending:
-            self.pending_design.take_many(design, explored, estimates, 1)
+        self.pending_design = PendingDesign.of(self.all, self.explored, pending)
 
     def effective_weight(self, on: DesignRow, reward: float, weight: float = 1.0) -> float:
         """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""
@@ -116,20 +113,14 @@ class ModelState:
         return self.all.effective_weight(on, weight)
 
     def learn(self, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> None:
-        """Takes in a reward of a fixed arm, by its index, or of any x, or refuses it and changes nothing."""
+        """Learns a reward with its effective weight, or refuses it and changes nothing."""
         self.update(on, reward, explored, self.effective_weight(on, reward, weight))
 
     def update(self, on: DesignRow, reward: float, explored: bool, weight: float) -> None:
-        """Takes in a reward with the weight that `counted` gave: nothing of it can fail."""
+        """Learns a reward with the weight that `effective_weight` gave: nothing of it can fail."""
         self.all.update(on, reward, weight)
         if explored and self.explored is not None:
             self.explored.update(on, reward, weight)
-
-    def update_many(self, design: DesignRows, rewards: Floats, explored: Bools, weights: Floats) -> None:
-        """The same for many rewards, one after the other."""
-        self.all.update_many(design, rewards, weights)
-        if self.explored is not None:
-            self.explored.update_many(design.at(explored), rewards[explored], weights[explored])
 
     def observation_numbers(self, on: DesignRow, explored: bool) -> ObservationNumbers:
         """The numbers that the next reward learnt on this will have."""
@@ -137,13 +128,13 @@ class ModelState:
         return self.all.observation_number(on), None if model is None else model.observation_number(on)
 
     def revise(self, revision: Revision, explored_number: int | None) -> None:
-        """Gives a reward another value, or takes it out; `own_turn` is its number among exploring rounds."""
+        """Gives a reward another value, or takes it out; `explored_number` is that among exploring rounds."""
         self.all.revise(revision)
         if self.explored is not None and explored_number is not None:
             self.explored.revise(revision._replace(number=explored_number))
 
     def set_warm_start(self, explored: bool) -> None:
-        """A decision was taken on what is known now."""
+        """A decision was taken on the present estimates: the next searches start from them."""
         self.all.set_warm_start()
         if explored and self.explored is not None:
             self.explored.set_warm_start()
@@ -151,29 +142,17 @@ class ModelState:
     def rearranged(self, layout: Layout, places: Integers) -> ModelState:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         explored = None if self.explored is None else self.explored.rearranged(layout, places)
-        pending_design = (
-            None if self.pending_design is None else self.pending_design.rearranged(layout, places)
-        )
-        return ModelState(self.all.rearranged(layout, places), explored, pending_design)
+        pending = None if self.pending_design is None else self.pending_design.rearranged(layout, places)
+        return ModelState(self.all.rearranged(layout, places), explored, pending)
 
     def with_pulls(self, pulls: Integers) -> ModelState:
         """The same of a map with other arms, whose rewards were so many."""
         return ModelState(self.all, self.explored, self.pending_design, pulls)
 
-    def merge(self, other: ModelState, places: Integers) -> None:
-        """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
-        self.all.merge(other.all, places)
-        if self.pulls is not None and other.pulls is not None:
-            self.pulls += other.pulls
-        if self.explored is not None and other.explored is not None:
-            self.explored.merge(other.explored, places)
-
     def sufficient_statistics(self) -> StateStatistics:
-        """All that was learnt, as sums: from every round and, if they are kept apart, from exploring ones."""
-        everything, explored = (
-            self.all.sufficient_statistics(),
-            None if self.explored is None else self.explored.sufficient_statistics(),
-        )
+        """All that was learnt, as sums that add up; CannotMerge where rewards are not kept as sums."""
+        everything = self.all.sufficient_statistics()
+        explored = None if self.explored is None else self.explored.sufficient_statistics()
         if self.pulls is None:
             return everything, explored
         none = np.zeros_like(self.pulls)
@@ -181,14 +160,12 @@ class ModelState:
         return counted, None if explored is None else explored._replace(counts=np.zeros((2, none.size)))
 
     def add_statistics(self, statistics: StateStatistics) -> None:
-        """Takes in sums that were learnt elsewhere, over these arms."""
+        """Adds sums that were learnt elsewhere, over these arms."""
         everything, explored = statistics
         if self.pulls is not None:
             self.pulls += everything.counts[0].astype(np.int64)
-            everything, explored = (
-                everything.without_arms(),
-                None if explored is None else explored.without_arms(),
-            )
+            everything = everything._replace(counts=np.zeros((2, 0)))  # which the regression does not count
+            explored = None if explored is None else explored._replace(counts=np.zeros((2, 0)))
         self.all.add_statistics(everything)
         if self.explored is not None and explored is not None:
             self.explored.add_statistics(explored)
@@ -196,17 +173,16 @@ class ModelState:
     def arrays(self) -> Arrays:
         """All that was learnt, as arrays to be kept."""
         kept: Arrays = {"columns": self.columns}
-        for name, statistics in self._parts():
-            kept |= {f"{name} {part}": array for part, array in statistics.arrays().items()}
+        for name, model in self._models():
+            kept |= {f"{name} {part}": array for part, array in model.arrays().items()}
         return kept
 
     def restore(self, arrays: Arrays) -> None:
         """Takes all that was learnt from arrays that were kept."""
-        for name, statistics in self._parts():
+        for name, model in self._models():
             prefix = f"{name} "
-            own = {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
-            statistics.restore(own)
+            model.restore({key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)})
 
-    def _parts(self) -> list[tuple[str, Model]]:
+    def _models(self) -> list[tuple[str, Model]]:
         explored = [] if self.explored is None else [("explored", self.explored)]
         return [("all", self.all), *explored]

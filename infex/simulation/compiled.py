@@ -18,6 +18,7 @@ from infex.core.choosing import Kind, Reads, Wrap
 from infex.core.fixed_arms import FixedArmsRun
 from infex.core.general import GeneralRun
 from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
+from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.environments import ContextualInstance, Instance, LinearInstance, Stretch
 from infex.environments.lateness import checked_late
@@ -25,7 +26,7 @@ from infex.environments.reward_laws import RewardSource
 from infex.errors import NoRecord
 from infex.models.base import Estimator, FitSpec, fit_spec
 from infex.models.model import ModelState
-from infex.models.ridge import RidgeModel, RidgePosterior, checked_penalty
+from infex.models.ridge import RidgeModel, checked_penalty
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies import Infex
 from infex.policies.base import Policy, policy_info
@@ -163,9 +164,7 @@ def play_compiled(
 
 def _sums_of(learnt: RidgeModel | RidgeBankModel | None) -> Floats | None:
     """What was learnt, as a ridge or a bank of the core takes it."""
-    if learnt is None:
-        return None
-    return learnt.snapshot() if isinstance(learnt, RidgeModel) else learnt.sufficient_statistics().truth
+    return None if learnt is None else learnt.sufficient_statistics().sums
 
 
 def _play_fixed(

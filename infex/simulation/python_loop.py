@@ -160,7 +160,7 @@ class PythonLoop:
             agent.learn(played.arm, played.on, played.reward, played.explored)
             return
         if pending is not None:
-            pending.add((played, played.on))
+            pending.add(played, played.on)
         if self._delays[played.t - 1] != NEVER:
             self._due[played.t + self._delays[played.t - 1]].append(played)
         for past in self._due.pop(played.t, ()):

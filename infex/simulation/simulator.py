@@ -248,8 +248,8 @@ def refuse_beginning(
                     f"runs in contexts begin with a RidgeBankModel of {problem.count} arms on "
                     f"{problem.context_dim} features"
                 )
-        elif not isinstance(learnt, RidgeModel) or problem.dim != learnt.dim:
-            size = learnt.dim if isinstance(learnt, RidgeModel) else "other"
+        elif not isinstance(learnt, RidgeModel) or problem.dim != len(learnt.columns):
+            size = len(learnt.columns) if isinstance(learnt, RidgeModel) else "other"
             raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
         at_once = isinstance(problem, ChangingInstance | ContextualInstance) and problem.late is None
         if not (problem.is_plain or at_once):

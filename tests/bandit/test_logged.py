@@ -202,6 +202,6 @@ def test_a_million_rewards_lose_nothing() -> None:
     rewards[0] = 1e8
     with warnings.catch_warnings(action="ignore"):  # large rewards are warned of
         bandit.learn(arms=np.ones(rewards.size, dtype=int), rewards=rewards)
-    truth = bandit._agent.model.all.sufficient_statistics().truth
+    truth = bandit._agent.model.all.sufficient_statistics().sums
     exact = 1e8 + 100_000 * 0.1
     assert (truth[0, -1, 0] + truth[1, -1, 0]) == pytest.approx(exact, rel=1e-15)

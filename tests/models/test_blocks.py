@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from infex import models
 from infex.arrays import Floats
+from infex.core.bank import BankPosterior
 from infex.errors import (
     CannotMerge,
     DamagedFile,
@@ -23,9 +24,9 @@ from infex.errors import (
 from infex.models.fit import FitBank
 from infex.models.layout import ArmRow, ContextOffer, PerArm
 from infex.models.model import ModelState, new_model
-from infex.models.posterior import Posterior
+from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
-from infex.models.ridge_bank import BankPosterior, RidgeBankModel
+from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.ucb import Confidence
 
 ESTIMATORS: list[Any] = [
@@ -95,11 +96,11 @@ def dense(case: Case) -> Posterior:
     for arm, x, reward, weight in case.told:
         ridge.update(ArmRow(arm, x).row(case.arms * case.dim), reward, weight)
     rows = [ArmRow(arm, case.context).row(case.arms * case.dim) for arm in range(case.arms)]
-    return Posterior(ridge.posterior().on(np.ascontiguousarray(np.array(rows).T)))
+    return Posterior(on_offer(ridge.posterior(), np.ascontiguousarray(np.array(rows).T)))
 
 
 def asked(statistics: Any, case: Case) -> Posterior:
-    return Posterior(statistics.posterior().on(ContextOffer(case.context)))
+    return Posterior(on_offer(statistics.posterior(), ContextOffer(case.context)))
 
 
 @given(case=cases())
@@ -192,10 +193,10 @@ def test_the_radius_of_an_arm_does_not_move_when_others_get_data() -> None:
     """It took the log_det_ratio of all blocks: an arm's interval grew with other arms' rewards."""
     ridge, x = RidgeBankModel(PerArm(3, 2)), np.array([0.6, 0.8])
     ridge.update(ArmRow(0, x), 1.0)
-    before = Confidence().radius(Posterior(ridge.posterior().on(ContextOffer(x))))
+    before = Confidence().radius(Posterior(on_offer(ridge.posterior(), ContextOffer(x))))
     for _ in range(100):
         ridge.update(ArmRow(1, x), 1.0)
-    after = Confidence().radius(Posterior(ridge.posterior().on(ContextOffer(x))))
+    after = Confidence().radius(Posterior(on_offer(ridge.posterior(), ContextOffer(x))))
     assert isinstance(before, np.ndarray)
     assert isinstance(after, np.ndarray)
     assert before[[0, 2]].tolist() == after[[0, 2]].tolist()
@@ -218,8 +219,8 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
         if case.rng.random() < 0.7:
             for each in (found, *apart):
                 each.set_warm_start()
-    posterior = Posterior(found.posterior().on(ContextOffer(case.context)))
-    each = [part.posterior().on(np.ascontiguousarray(case.context[:, None])) for part in apart]
+    posterior = Posterior(on_offer(found.posterior(), ContextOffer(case.context)))
+    each = [on_offer(part.posterior(), np.ascontiguousarray(case.context[:, None])) for part in apart]
     np.testing.assert_allclose(posterior.estimates, [known.estimate(0) for known in each], atol=1e-10)
     np.testing.assert_allclose(posterior.widths, [known.width(0) for known in each], rtol=1e-10)
     np.testing.assert_allclose(posterior.upper(0.6), [known.upper(0.6)[0] for known in each], rtol=1e-9)
@@ -238,13 +239,13 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
             kept, expected = mine.arrays(), theirs.arrays()  # where searches start from, too
             assert all(np.array_equal(kept[name], expected[name]) for name in expected)
     if not binary:
-        assert posterior.moments.n_observations == sum(known.moments.n_observations for known in each)
+        assert posterior.moments.n_observations == sum(known.told for known in each)
 
 
 def test_spherical_draws_are_on_a_sphere_for_each_arm() -> None:
     """One ridge of c = 1 then has eta = +1 or -1."""
     ridge = RidgeBankModel(PerArm(50, 1))
-    posterior = Posterior(ridge.posterior().on(ContextOffer(np.ones(1))))
+    posterior = Posterior(on_offer(ridge.posterior(), ContextOffer(np.ones(1))))
     scores = posterior.perturbed(1.0, np.random.default_rng(1), "spherical")
     np.testing.assert_allclose(np.abs(scores), 1.0)
 
@@ -254,25 +255,26 @@ def test_what_is_known_is_of_now_and_a_copy_stays(estimator: Any) -> None:
     x = np.array([0.6, 0.8])
     statistics = new_model(PerArm(2, 2), 1.0, estimator)
     statistics.update(ArmRow(0, x), 1.0)
-    held, live = copy.deepcopy(statistics), statistics.posterior().on(ContextOffer(x))
+    held, live = copy.deepcopy(statistics), on_offer(statistics.posterior(), ContextOffer(x))
     assert isinstance(live, BankPosterior)
     kept = live.copy()
     for reward in (5.0, -3.0):
         statistics.update(ArmRow(0, x), reward)
-        statistics.posterior().on(ContextOffer(x))
-    expected = held.posterior().on(ContextOffer(x))
+        on_offer(statistics.posterior(), ContextOffer(x))
+    expected = on_offer(held.posterior(), ContextOffer(x))
     for name in ("widths", "estimates", "counts", "theta", "factor", "log_det_ratio", "greedy"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
         with pytest.raises(StalePosterior, match="learnt since"):
             getattr(live, name)
     np.testing.assert_array_equal(kept.radii(1, 1, 0.5), expected.radii(1, 1, 0.5))
-    np.testing.assert_array_equal(kept.moments.gram, expected.moments.gram)
+    np.testing.assert_array_equal(Posterior(kept).moments.gram, Posterior(expected).moments.gram)
     nobody = np.zeros((2, 2, 2, 2), dtype=np.int64)
     for read in (
         lambda: live.estimate(0), lambda: live.width(0), lambda: live.radii(1, 1, 0.5),
         lambda: live.upper(1.0),
-        lambda: live.perturbed(1.0, np.zeros((2, 2))), lambda: live.optimistic(0, 1.0), lambda: live.moments,
-        lambda: live.on(ContextOffer(x)), lambda: live.among(np.arange(1)),
+        lambda: live.perturbed(1.0, np.zeros((2, 2))), lambda: live.optimistic(0, 1.0),
+        lambda: Posterior(live).moments, lambda: on_offer(live, ContextOffer(x)),
+        lambda: live.among(np.arange(1)),
         lambda: live.narrowed(nobody), live.copy,
     ):  # fmt: skip
         with pytest.raises(StalePosterior, match="ask for a new one"):
@@ -324,22 +326,21 @@ def test_arms_come_and_go_and_the_others_keep_all(case: Case, data: Any) -> None
 def test_adding_another_is_having_learnt_both(case: Case) -> None:
     half = len(case.told) // 2
     layout = PerArm(case.arms, case.dim)
-    for estimator in (None, models.Lasso()):
-        one = learnt(new_model(layout, case.penalty, estimator), case._replace(told=case.told[:half]))
-        other = learnt(new_model(layout, case.penalty, estimator), case._replace(told=case.told[half:]))
-        one.merge(other, np.arange(case.arms))
-        whole = asked(learnt(new_model(layout, case.penalty, estimator), case), case)
-        found = asked(one, case)
-        np.testing.assert_allclose(found.estimates, whole.estimates, atol=1e-8)
-        np.testing.assert_allclose(found.widths, whole.widths, rtol=1e-9)
-        assert found.pulls.tolist() == whole.pulls.tolist()
-        assert one.n_observations == len(case.told)
+    one, other = (
+        learnt(RidgeBankModel(layout, case.penalty), case._replace(told=part))
+        for part in (case.told[:half], case.told[half:])
+    )
+    one.add_statistics(other.sufficient_statistics())
+    whole, found = asked(blocks(case), case), asked(one, case)
+    np.testing.assert_allclose(found.estimates, whole.estimates, atol=1e-8)
+    np.testing.assert_allclose(found.widths, whole.widths, rtol=1e-9)
+    assert found.pulls.tolist() == whole.pulls.tolist()
+    assert one.n_observations == len(case.told)
 
 
 def test_rewards_that_count_by_their_order_cannot_be_added() -> None:
-    pair = [FitBank(PerArm(2, 1), 1.0, models.Windowed(size=3)) for _ in range(2)]
     with pytest.raises(CannotMerge, match="count by their order"):
-        pair[0].merge(pair[1], np.arange(2))
+        FitBank(PerArm(2, 1), 1.0, models.Windowed(size=3)).sufficient_statistics()
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:
@@ -348,7 +349,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         ridge.update(1, 1.0)
     with pytest.raises(UnknownArm, match="arm 2 of 2"):
         ridge.update(ArmRow(2, np.zeros(3)), 1.0)
-    posterior = Posterior(ridge.posterior().on(ContextOffer(np.zeros(3))))
+    posterior = Posterior(on_offer(ridge.posterior(), ContextOffer(np.zeros(3))))
     with pytest.raises(NotKept, match="known in a context, not by rows"):
         posterior.on(np.zeros((6, 2)))
     with pytest.raises(InvalidChoice, match="cannot be learnt on the features of a Choice"):
@@ -359,7 +360,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     with pytest.raises(InvalidArms, match="cannot go on as one for each of 3 arms"):
         plain.rearranged(PerArm(3, 2), NO_PLACES)
     with pytest.raises(NotKept, match="a context alone says nothing"):
-        plain.posterior().on(ContextOffer(np.zeros(2)))
+        on_offer(plain.posterior(), ContextOffer(np.zeros(2)))
     with pytest.raises(InvalidChoice, match="have one radius, got 2"):
         Posterior(plain.posterior()).upper(np.ones(2))
     assert (ridge.n_observations, plain.n_observations) == (0, 0)

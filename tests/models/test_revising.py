@@ -12,7 +12,7 @@ from infex.arrays import Floats
 from infex.errors import InvalidReward, NotKept
 from infex.models.layout import ArmRow, ContextOffer, PerArm
 from infex.models.model import new_model
-from infex.models.posterior import Posterior
+from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
 from infex.models.sums import Revision
@@ -35,7 +35,9 @@ def columns(rng: np.random.Generator, dim: int, count: int) -> Floats:
 
 def assert_alike(one: Any, other: Any, offer: Any = None) -> None:
     """Estimates, widths, log_det_ratio, counts and what is kept agree to 1e-9."""
-    known = [each.posterior() if offer is None else each.posterior().on(offer) for each in (one, other)]
+    known = [
+        each.posterior() if offer is None else on_offer(each.posterior(), offer) for each in (one, other)
+    ]
     mine, theirs = (Posterior(each) for each in known)
     np.testing.assert_allclose(mine.estimates, theirs.estimates, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(mine.widths, theirs.widths, rtol=1e-9)
@@ -147,10 +149,10 @@ def test_a_reward_of_an_arm_that_is_gone_cannot_leave_what_arms_share() -> None:
 def test_sum_x_x_is_untouched_by_another_value() -> None:
     rng = np.random.default_rng(5)
     ridge, kept = learnt(RidgeModel(columns(rng, 4, 9)), told(rng, list(range(9)), 200, huge=False))
-    before = ridge.snapshot()
+    before = ridge.sufficient_statistics().sums
     ridge.revise(kept[50]._replace(after=7.0))
-    np.testing.assert_array_equal(before[:, :-1], ridge.snapshot()[:, :-1])
-    assert not np.array_equal(before[:, -1], ridge.snapshot()[:, -1])
+    np.testing.assert_array_equal(before[:, :-1], ridge.sufficient_statistics().sums[:, :-1])
+    assert not np.array_equal(before[:, -1], ridge.sufficient_statistics().sums[:, -1])
 
 
 def test_a_copy_of_posteriors_stays_as_it_is() -> None:
@@ -158,7 +160,7 @@ def test_a_copy_of_posteriors_stays_as_it_is() -> None:
     blocks, of_blocks = learnt(RidgeBankModel(PerArm(2, 1)), [(ArmRow(0, np.ones(1)), 1.0, 1.0)])
     held = (
         Posterior(ridge.posterior()).copy(),
-        Posterior(blocks.posterior().on(ContextOffer(np.ones(1)))).copy(),
+        Posterior(on_offer(blocks.posterior(), ContextOffer(np.ones(1)))).copy(),
     )
     before = [each.estimates.copy() for each in held]
     ridge.revise(kept[0])

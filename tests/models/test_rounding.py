@@ -128,7 +128,7 @@ def test_small_widths_are_as_exact_as_large_ones(
     np.testing.assert_allclose(
         [ridge.posterior().width(arm) for arm in range(len(arms))], roots, rtol=4e-12, atol=0
     )
-    np.testing.assert_allclose(ridge.posterior().on(arms.T).widths, roots, rtol=4e-12, atol=0)
+    np.testing.assert_allclose(ridge.posterior().over(arms.T).widths, roots, rtol=4e-12, atol=0)
     estimates = ridge.posterior().estimates
     beta = 1e6
     np.testing.assert_allclose(ridge.posterior().upper(beta) - estimates, beta * roots, rtol=1e-9, atol=1e-15)

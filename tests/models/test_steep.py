@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from infex import Bandit, Greedy, LinUCB, models
 from infex.arrays import Floats
 from infex.core.bank import RidgeBank
+from infex.core.posterior import RidgePosterior
 from infex.errors import InvalidSetting
-from infex.models.ridge import RidgeModel, RidgePosterior
+from infex.models.ridge import RidgeModel
 from tests.models.exact import Exact, Row, dot, solve
 
 EXAMPLES = 100
@@ -43,7 +44,7 @@ def assert_exact(known: RidgePosterior, exact: Weighed, rows: Floats, size: floa
     theta = exact.theta
     means = np.array([float(dot(x, theta)) for x in fractions_of(rows)])
     roots = np.sqrt([float(dot(x, solve(exact.gram, x))) for x in fractions_of(rows)])
-    on = known.on(np.ascontiguousarray(rows.T))
+    on = known.over(np.ascontiguousarray(rows.T))
     np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * size * (1.0 + roots.max()))
     np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
     assert known.log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-7, abs=1e-12)
@@ -134,7 +135,7 @@ def test_discounting_loses_nothing_where_little_is_known(
     roots = np.sqrt([float(dot(u, [dot(row, u) for row in twice.gram])) for u in turned])
     means = np.array([float(dot(x, once.theta)) for x in fractions_of(asked)])
     known = fit.posterior()
-    on = known.on(np.ascontiguousarray(asked.T))
+    on = known.over(np.ascontiguousarray(asked.T))
     np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * (1.0 + roots.max()))
     np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
     assert known.log_det_ratio == pytest.approx(twice.log_det_ratio, rel=1e-7)
@@ -153,7 +154,7 @@ def test_log_odds_hold_where_no_reward_was_seen(weight: float, penalty: float) -
         arm, reward, heavy = turn % 2, float(rng.random() < 0.6), weight * (1.0 + rng.random())
         fit.update(arm, reward, heavy)
         won[arm, int(reward)] += heavy
-    fitted = fit.posterior().on(np.ascontiguousarray(arms.T)).estimates
+    fitted = fit.posterior().over(np.ascontiguousarray(arms.T)).estimates
     np.testing.assert_allclose(fitted, won[:, 1] / won.sum(axis=1), atol=20 * penalty / weight + 1e-12)
     theta, factor = fit.posterior().theta, fit.posterior().factor
     assert theta @ across == pytest.approx(0.0, abs=1e-6 * (1.0 + penalty**-0.5))

@@ -9,7 +9,7 @@ import pytest
 import infex
 from infex import features, models
 from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, UnknownDecision
-from infex.models.noise import noise_sums_kept
+from infex.models.noise import SquaredRewards
 from infex.study import erasing
 from infex.study.entries import BEGINNING
 from infex.study.opening import replayed
@@ -236,10 +236,10 @@ def test_what_is_left_of_rewards_that_were_nothing_can_be_saved(
 
 
 def test_a_file_with_less_than_nothing_left_by_rounding_loads() -> None:
-    found = noise_sums_kept([-1e-16, 0.0, 0.0], 2.0)
+    found = SquaredRewards.restored([-1e-16, 0.0, 0.0], 2.0)
     assert found.figures == (0.0, 0.0, 0.0)
     with pytest.raises(DamagedFile, match="squares of rewards cannot be below 0"):
-        noise_sums_kept([-0.1, 0.0, 0.0], 2.0)
+        SquaredRewards.restored([-0.1, 0.0, 0.0], 2.0)
 
 
 SETTINGS_OF_SHARED = {
