@@ -26,7 +26,7 @@ class Encoded(NamedTuple):
 
 
 class EncodedMany(NamedTuple):
-    """Contexts as `rows` of features, (n, c), none longer than 1; `noticed` counts the rules it took to read them."""
+    """Contexts as `rows` of features, (n, c), none longer than 1; `noticed` counts the rules they took."""
 
     rows: Floats
     noticed: Mapping[str, int]
