@@ -28,7 +28,7 @@ from infex.policies.base import (
 )
 from infex.policies.choice import Choice, ScheduleStatus, checked_arm, checked_choice
 from infex.policies.infex import Infex, loss_of
-from infex.schedules.base import Family
+from infex.schedules.base import BuiltinSchedule
 
 
 class Step(NamedTuple):
@@ -166,7 +166,7 @@ class Agent:
             or controlled_schedule.drawn
         ):
             return 0
-        if self.account.owed or not isinstance(controlled_schedule.plan, Family):
+        if self.account.owed or not isinstance(controlled_schedule.plan, BuiltinSchedule):
             return 0
         try:
             return controlled_schedule.plan.when(controlled_schedule.plan.count(t) + 1) - t - 1

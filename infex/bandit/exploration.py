@@ -15,7 +15,7 @@ from infex.models.posterior import Spent
 from infex.policies.base import Policy, policy_info
 from infex.policies.choice import ScheduleStatus
 from infex.policies.controls import Control, ControlledSchedule, Limited
-from infex.schedules.base import Family
+from infex.schedules.base import BuiltinSchedule
 
 REMEMBERED = 100_000  # rounds whose explorations are kept at least, for the windows of later policies
 COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten", "different", "changes")
@@ -230,7 +230,7 @@ def warn_if_underexplored(policy: Policy, layout: Layout, horizon: object) -> No
     """
     most = None if horizon is None else whole("horizon", horizon, least=1)
     controlled_schedule, parameters = policy_info(policy).controlled_schedule, parameters_of(layout)
-    if controlled_schedule is None or not isinstance(controlled_schedule.plan, Family):
+    if controlled_schedule is None or not isinstance(controlled_schedule.plan, BuiltinSchedule):
         return
     try:
         count = _explorations(controlled_schedule, parameters, most)

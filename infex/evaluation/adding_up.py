@@ -85,21 +85,21 @@ class PartSums:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummedValue:
-    """A target on a log of many parts: by the `model` with its ellipsoid, and by `weights` of draws.
+    """A target on a log of many parts: by the direct method, `dm`, and by `ips` of draws.
 
-    `weighted` is None where the log could not play what the target plays, or has no known propensities, or
+    `ips` is None where the log could not play what the target plays, or has no known propensities, or
     where the target has learnt from this very log.
 
-    `name` is the target's; `model_bounds` and `weighted_bounds` are the intervals. `support` is the share
+    `name` is the target's; `dm_bounds` and `ips_bounds` are the intervals. `support` is the share
     of its choices that the log could have played, `effective` how many explorations of equal weight say
     as much.
     """
 
     name: str
-    model: float
-    model_bounds: Bounds
-    weighted: float | None
-    weighted_bounds: Bounds | None
+    dm: float
+    dm_bounds: Bounds
+    ips: float | None
+    ips_bounds: Bounds | None
     draws: int
     effective: float
     support: float | None
@@ -187,10 +187,10 @@ def _summed(name: str, sums: TargetSums, rounds: int, model: LogModel, confidenc
             bounds = intervals.student(value, math.sqrt(spread / sums.draws), sums.draws, confidence)
     return SummedValue(
         name=name,
-        model=float(row @ model.theta),
-        model_bounds=model.bounds(row),
-        weighted=value,
-        weighted_bounds=bounds,
+        dm=float(row @ model.theta),
+        dm_bounds=model.bounds(row),
+        ips=value,
+        ips_bounds=bounds,
         draws=sums.draws,
         effective=w * w / ww if ww > 0.0 else 0.0,
         support=support,
@@ -206,7 +206,7 @@ def evaluate_parts(
     noise: float | None = None,
     bound: float | None = None,
 ) -> dict[str, SummedValue]:
-    """What `evaluate` finds by the model and by plain weights, of a log that is read in parts.
+    """What `evaluate` finds by `dm` and by `ips`, of a log that is read in parts.
 
     `parts` are logs, as `evaluation.read_parts` gives them, one at a time in memory; `targets` and the other
     arguments are those of `evaluate`. On many machines, `part_sums` of each part add up to the same numbers.
@@ -214,7 +214,7 @@ def evaluate_parts(
     `rewards`, `confidence`, `noise` and `bound` are among them.
 
     >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], propensity=[0.5, 0.5])
-    >>> evaluate_parts([part] * 50, {"first": 0})["first"].weighted
+    >>> evaluate_parts([part] * 50, {"first": 0})["first"].ips
     1.0
     """
     found = (part_sums(part, targets) for part in parts)

@@ -36,7 +36,7 @@ def values_of(context: object, names: tuple[str, ...]) -> Sequence[Any]:
 
 
 def as_mapping(context: object) -> Mapping[Any, Any] | None:
-    """A context that has names as a mapping; None of one that has none."""
+    """A context with names as a mapping; None for one without names."""
     if isinstance(context, Mapping):
         return context
     if isinstance(context, tuple):
@@ -95,7 +95,7 @@ def _refuse_repeated_names(table: Any) -> None:
 
 
 def _columns(contexts: object) -> dict[Any, NDArray[Any]] | None:
-    """A table by columns; None of what is no table."""
+    """A table by columns; None for anything else."""
     if isinstance(contexts, Mapping):
         refuse_single_values(contexts)
         return {name: as_column(values) for name, values in contexts.items()}

@@ -14,7 +14,7 @@ from infex.models.posterior import Posterior
 from infex.policies.base import no_arm_allowed
 from infex.policies.choice import Reason, ScheduleStatus
 from infex.policies.compiled import ControlSpec, ControlsSpec
-from infex.schedules.base import Family, Schedule, chance, checked, has, is_drawn
+from infex.schedules.base import BuiltinSchedule, Schedule, checked, explore_probability, has, is_random
 from infex.schedules.combined import Budget, Union
 from infex.schedules.periodic import Listed, never
 
@@ -159,12 +159,12 @@ class ControlledSchedule:
             schedule = schedule.schedule
         self.plan, self.controls = schedule, tuple(reversed(controls))
         self._hides_chance = any(control.drawn for control in self.controls)
-        self.drawn = is_drawn(self.plan) or self._hides_chance
+        self.drawn = is_random(self.plan) or self._hides_chance
         self.refuses_arms = any(type(control).refuses is not Control.refuses for control in self.controls)
         self.spacing = max((control.spacing for control in self.controls), default=1)
         # first of all those that say which rounds are due
         self._order = sorted(range(len(self.controls)), key=lambda place: not self.controls[place].plans)
-        self._empty = isinstance(self.plan, Family) and math.isinf(self.plan.when(1))
+        self._empty = isinstance(self.plan, BuiltinSchedule) and math.isinf(self.plan.when(1))
         windows = [control.window for control in self.controls if control.window is not None]
         self.lookback = max([self.spacing if self.spacing > 1 else 0, *windows])
 
@@ -227,7 +227,7 @@ class ControlledSchedule:
         if not posterior.may_explore:
             return 0.0
         if self._hides_chance:
-            resting = verdict.schedule_status is ScheduleStatus.REST and not is_drawn(self.plan)
+            resting = verdict.schedule_status is ScheduleStatus.REST and not is_random(self.plan)
             return 0.0 if resting else None
         if not self.drawn or verdict.explores != verdict.due:
             return 1.0 if verdict.explores else 0.0
@@ -237,7 +237,7 @@ class ControlledSchedule:
             control.objects(t, posterior, state) for control, state in zip(self.controls, states, strict=True)
         ):
             return 0.0
-        return chance(self.plan, t)
+        return explore_probability(self.plan, t)
 
     def after_skip(self, verdict: RoundVerdict, posterior: Posterior, states: States) -> States:
         """The states after a round that a control kept from exploring."""
@@ -464,7 +464,7 @@ class Paused(Control):
 
     @property
     def drawn(self) -> bool:
-        return isinstance(self.when, Schedule) and is_drawn(self.when)
+        return isinstance(self.when, Schedule) and is_random(self.when)
 
     @property
     def spacing(self) -> int:

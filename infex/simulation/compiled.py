@@ -40,7 +40,7 @@ from infex.policies.compiled import (
 )
 from infex.registry import to_record
 from infex.schedules import Every, Schedule
-from infex.schedules.periodic import named_rounds
+from infex.schedules.periodic import rounds_between
 from infex.simulation.run import Run, RunTerms, finished_run, log_spaced
 from infex.streams import stream
 
@@ -131,10 +131,10 @@ def exploring_rounds(schedule: Schedule | None, first: int, last: int) -> Intege
     if is_built_in(schedule) and not isinstance(schedule, Every):
         found: Integers = _cached_rounds(schedule, first, last)
         return found
-    return named_rounds(schedule, first, last)
+    return rounds_between(schedule, first, last)
 
 
-_cached_rounds: Any = functools.lru_cache(maxsize=64)(named_rounds)
+_cached_rounds: Any = functools.lru_cache(maxsize=64)(rounds_between)
 
 
 @functools.lru_cache(maxsize=8)

@@ -110,7 +110,7 @@ def test_probabilities_are_told_where_they_are_known() -> None:
     assert Bandit(ARMS, LinTS()).ask().propensity is None
     jitter = Bandit(ARMS, Infex(Uniform(), jittered(4, seed=1)))
     for decision in told(jitter, [1.0] * 8):
-        chance = jitter.policy.schedule.chance(decision.t)  # type: ignore[attr-defined]
+        chance = jitter.policy.schedule.explore_probability(decision.t)  # type: ignore[attr-defined]
         expected = chance / 3 + (decision.arm == decision.greedy) * (1 - chance)
         assert decision.propensity == pytest.approx(expected)
 

@@ -332,10 +332,10 @@ def test_a_chance_that_is_none_is_refused() -> None:
         def when(self, n: int) -> float:
             return math.inf
 
-        def chance(self, t: int) -> float:
+        def explore_probability(self, t: int) -> float:
             return 3.0
 
-    with pytest.raises(InvalidSetting, match=r"the chance of round 1 must be at most 1, got 3\.0"):
+    with pytest.raises(InvalidSetting, match=r"explore_probability of round 1 must be at most 1, got 3\.0"):
         Bandit(ARMS, Infex(LinUCB(), every(2) | Odd())).ask()
 
 

@@ -288,7 +288,7 @@ def test_probabilities_are_over_the_arms_on_offer(base: Any, rest: float, explor
         upper = known.narrowed.upper(LinUCB().radius(known.narrowed))
         liked = top if isinstance(base, EpsilonGreedy) else places[int(np.argmax(upper[places]))]
         law = (1.0 - rest) / len(places) + rest * (decision.arm == liked)
-        chance = bandit.policy.schedule.chance(t) if explore else 0.0  # type: ignore[attr-defined]
+        chance = bandit.policy.schedule.explore_probability(t) if explore else 0.0  # type: ignore[attr-defined]
         assert decision.explore_probability == pytest.approx(chance)
         assert decision.base_propensity == (pytest.approx(law) if chance else None)
         assert decision.propensity == pytest.approx(chance * law + (1.0 - chance) * (decision.arm == top))

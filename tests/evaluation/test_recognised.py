@@ -63,10 +63,10 @@ def test_a_bandit_of_parts_is_recognised_by_the_whole_and_by_parts() -> None:
     warm = evaluation.bandit_of_parts(parts, Greedy(), penalty=2.0)
     assert refused(log, warm)
     found = evaluation.evaluate_parts(parts, {"warm": warm, "flat": Uniform()}, rewards=(-3, 3))
-    assert found["warm"].weighted is None
-    assert found["flat"].weighted is not None
+    assert found["warm"].ips is None
+    assert found["flat"].ips is not None
     others = [drawn(1000, 100 + number) for number in range(4)]
-    assert evaluation.evaluate_parts(others, {"warm": warm})["warm"].weighted is not None
+    assert evaluation.evaluate_parts(others, {"warm": warm})["warm"].ips is not None
 
 
 def test_marks_of_few_rounds_each_add_up_over_many_parts() -> None:
@@ -74,7 +74,7 @@ def test_marks_of_few_rounds_each_add_up_over_many_parts() -> None:
     log = drawn(64 * 400, 4)
     warm = evaluation.bandit(log, Greedy(), penalty=2.0)
     parts = [log.take(slice(64 * n, 64 * n + 64)) for n in range(0, 400)]
-    assert evaluation.evaluate_parts(parts, {"warm": warm})["warm"].weighted is None
+    assert evaluation.evaluate_parts(parts, {"warm": warm})["warm"].ips is None
 
 
 def test_a_live_bandit_is_recognised_by_the_log_it_wrote(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_log_in_parts_and_one_that_was_written_are_the_same(path: Path) -> Non
     ]
     assert found[0] == found[1]
     sums = evaluation.evaluate_parts(parts, targets, bound=9.0)["tea"]
-    assert sums.model == pytest.approx(found[0], abs=1e-12)
+    assert sums.dm == pytest.approx(found[0], abs=1e-12)
 
 
 def test_an_empty_text_is_missing(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ class Drawn:
     def when(self, n: int) -> float:
         return self.rounds[n - 1] if n <= len(self.rounds) else math.inf
 
-    def chance(self, t: int) -> float:
+    def explore_probability(self, t: int) -> float:
         block, place = divmod(t - 1, self.period)
         return 1.0 / (self.period - place) if self.rounds[block] >= t else 0.0
 
