@@ -11,7 +11,8 @@ import numpy.typing as npt
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import safe_repr
 from infex.core.bank import RidgeBank
-from infex.core.estimators import add_reward, fade_sums, solve_ridge
+from infex.core.estimators import fade_sums, solve_ridge
+from infex.core.ridge import add_rewards
 from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.models.base import Arrays, Estimator, Model
 from infex.models.layout import (
@@ -103,7 +104,7 @@ class Sums:
 
     def add(self, x: Floats, reward: float, weight: float) -> None:
         """One reward more; one less, if its weight is below 0."""
-        add_reward(self.truth, self.penalty, np.ascontiguousarray(x), reward, weight)
+        add_rewards(self.truth, self.penalty, x, weight, weight * reward)
 
     def fade(self, rate: float) -> None:
         """All weights become `rate` times what they were."""
