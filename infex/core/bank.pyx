@@ -244,7 +244,7 @@ cdef class RidgeBank:
                 raise ValueError(f"{name} must be finite, of the shape {mine.shape}; got {array.shape}")
             check_sizes(name, array)
             kept.append((mine, array))
-        check_factor(kept[1][1][:, :-1], self.state.penalty)
+        check_factor(kept[1][1][:, : self.c], self.state.penalty)
         check_run(kept[2][1])
         self.told = told
         for mine, array in kept:
@@ -465,6 +465,9 @@ cdef class RidgeBank:
         return 0
 
 
+cdef RidgeBank NOTHING = RidgeBank(1, 1)
+
+
 cdef class BankPosterior:
     """What a bank says of its arms, until it learns again: nothing without a context, for which there is `over`.
 
@@ -475,6 +478,9 @@ cdef class BankPosterior:
 
     fixed = False
     has_counts = True
+
+    def __cinit__(self, *given, **named):
+        self.bank, self.places = NOTHING, NOBODY  # whatever a subclass forgets, there is something to read
 
     def __init__(self, RidgeBank bank not None, told=None, bint logistic=False):
         self.bank, self.version, self.told, self.logistic = bank, bank.version, told, logistic

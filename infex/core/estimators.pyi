@@ -6,7 +6,6 @@ from infex.arrays import Bools, Floats, Integers
 
 LOGISTIC_PROGRESS: int
 
-def add_reward(sums: Floats, penalty: float, x: Floats, reward: float, weight: float = 1.0) -> None: ...
 def solve_ridge(sums: Floats, penalty: float, solved: Floats) -> float: ...
 def block_estimates(
     table: Floats,

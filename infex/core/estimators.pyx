@@ -119,20 +119,6 @@ cdef inline void solve_into(State *s, double *solved) noexcept nogil:
 
 # Ridge regression by its sums
 
-def add_reward(double[:, :, ::1] sums, double penalty, const double[::1] x, double reward, double weight=1.0):
-    """Adds a reward of x to `sums`, (2, d + 1, d); takes it away if the weight is below 0.
-
-    Where the penalty is small against what is added, the sums keep more digits.
-    """
-    cdef State s
-    _read_sums(&s, "sums", sums)
-    if x is None or x.shape[0] != s.d:
-        raise ValueError(f"x must have {s.d} features, got {None if x is None else x.shape[0]}")
-    check_penalty(penalty)
-    s.penalty = penalty
-    add_pulls(&s, &x[0], weight, weight * reward)
-
-
 def solve_ridge(double[:, :, ::1] sums, double penalty, double[:, ::1] solved):
     """log(det V/det V_0), and in `solved`, (d + 1, d), M and theta, by sums of (2, d + 1, d)."""
     cdef State s

@@ -77,13 +77,21 @@ def probabilities(odds):
     return np.asarray(out)
 
 
+cdef Run NO_RUN
+
+
 cdef class RidgePosterior:
     """What a ridge says of its fixed arms, until it learns again.
 
     `over` reads other arms and `among` some of these; `of_solution` is for other estimators.
     """
 
+    def __cinit__(self, *given, **named):
+        self.state.run = &NO_RUN  # whatever a subclass forgets, there is something to read
+
     def __init__(self, Ridge ridge not None):
+        if self.columns is not None:
+            raise TypeError("a posterior is made once, and reads one ridge")
         self.state = ridge.state
         self.ridge, self.version = ridge, ridge.version
         self.columns = ridge.columns

@@ -561,29 +561,6 @@ cdef class Ridge:
         """The estimate V^-1 b, as an array of its own."""
         return self.solved[self.state.d] + self.state.run.phi * self.vectors[2]
 
-    def estimates(self):
-        """Every arm's estimate x'theta, as an array of its own."""
-        cdef double[::1] out = np.empty(max(self.state.K, 1))
-        s = &self.state
-        estimates(s.scores, s.along, s.K, s.run.phi, &out[0])
-        return np.asarray(out)[: s.K]
-
-    def upper(self, double beta):
-        """Every arm's upper bound x'theta + beta |x| in V^-1, as an array of its own."""
-        cdef double[::1] out = np.empty(max(self.state.K, 1))
-        s = &self.state
-        upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, &out[0])
-        return np.asarray(out)[: s.K]
-
-    def widths(self):
-        """Every arm's width |x| in V^-1, as an array of its own."""
-        cdef double[::1] out = np.empty(max(self.state.K, 1))
-        cdef int64_t k
-        s = &self.state
-        for k in range(s.K):
-            out[k] = width(s.squares[k], s.along[k], s.run.psi)
-        return np.asarray(out)[: s.K]
-
     # Learning
 
     cdef const double *row_of(self, on, int64_t *arm) except NULL:
@@ -785,6 +762,8 @@ cdef class Ridge:
             "closed": self.sums, "solved": self.solved, "vectors": self.vectors, "run": self.run,
             "board": self.scores, "counts": self.counts,
         }
+        if not shapes.keys() | {"told"} <= set(arrays):
+            raise ValueError(f"there must be arrays for {', '.join([*shapes, 'told'])}, got {', '.join(map(str, arrays))}")
         found = {name: _finite(name, arrays[name], mine.shape) for name, mine in shapes.items()}
         told = _finite("told", arrays["told"], ()).item()
         arm = found["run"][0]
@@ -794,7 +773,7 @@ cdef class Ridge:
             raise ValueError(f"the number of rewards cannot be {told:g}")
         for name, array in found.items():
             check_sizes(name, array)
-        check_factor(found["solved"][:-1], self.state.penalty)
+        check_factor(found["solved"][: self.state.d], self.state.penalty)
         check_run(found["run"])
         s = &self.state
         self.version += 1

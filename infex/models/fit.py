@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts
 from infex.core.bank import BankPosterior, RidgeBank
-from infex.core.estimators import add_reward, solve_ridge
+from infex.core.estimators import solve_ridge
 from infex.core.posterior import RidgePosterior
+from infex.core.ridge import add_rewards
 from infex.errors import DamagedFile, NotKept
 from infex.models.base import Arrays, Estimator, Model
 from infex.models.layout import (
@@ -218,7 +219,7 @@ class SummedFit(Fit):
         self._squares = SquaredRewards()
 
     def add_observation(self, x: Floats, reward: float, weight: float) -> None:
-        add_reward(self._sums, self.penalty, np.ascontiguousarray(x), reward, weight)
+        add_rewards(self._sums, self.penalty, np.ascontiguousarray(x), weight, weight * reward)
         self._squares.total += weight * reward * reward
 
     def observation_arrays(self) -> Arrays:

@@ -11,6 +11,7 @@ import numpy as np
 from infex.arrays import MOST_COUNTED, Floats, Integers, fitting, fitting_rows, within
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real, whole
 from infex.core import estimators as core
+from infex.core.ridge import add_rewards
 from infex.errors import InvalidSetting, NotKept
 from infex.models.base import Arrays, FitSpec
 from infex.models.fit import Fit, Solution
@@ -79,8 +80,8 @@ class DiscountedFit(Fit):
         core.fade_sums(self._sums, self.penalty, self._rate)
         core.fade_sums(self._squared_sums, self.penalty, self._rate**2)
         x = np.ascontiguousarray(x)
-        core.add_reward(self._sums, self.penalty, x, reward, weight)
-        core.add_reward(self._squared_sums, self.penalty, x, 0.0, weight)
+        add_rewards(self._sums, self.penalty, x, weight, weight * reward)
+        add_rewards(self._squared_sums, self.penalty, x, weight, 0.0)
         self._squares = self._rate * self._squares + weight * reward * reward
         self._unknown *= self._rate
 
@@ -207,15 +208,15 @@ class WindowedFit(Fit):
         self._sums: Floats = np.zeros((2, self.dim + 1, self.dim))
         self._dropped = 0
         for x, reward, weight in self._last:
-            core.add_reward(self._sums, self.penalty, x, reward, weight)
+            add_rewards(self._sums, self.penalty, x, weight, weight * reward)
 
     def add_observation(self, x: Floats, reward: float, weight: float) -> None:
         x = np.array(x, order="C")
         self._last.append((x, reward, weight))
-        core.add_reward(self._sums, self.penalty, x, reward, weight)
+        add_rewards(self._sums, self.penalty, x, weight, weight * reward)
         if len(self._last) > self._size:
             oldest, gained, counted = self._last.popleft()
-            core.add_reward(self._sums, self.penalty, oldest, gained, -counted)
+            add_rewards(self._sums, self.penalty, oldest, -counted, -counted * gained)
             self._dropped += 1
         if self._dropped == self._size:
             self._sum_anew()

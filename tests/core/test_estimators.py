@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from infex.arrays import Floats
 from infex.core import estimators as core
+from infex.core.ridge import add_rewards
 from infex.errors import InvalidReward
 
 Rows = list[tuple[Floats, float, float]]  # x, reward and weight
@@ -432,9 +433,9 @@ def test_an_estimator_is_a_subclass() -> None:
         lambda: core.lasso(np.eye(2), np.zeros(2), -1.0),
         lambda: core.lasso(np.eye(2), np.zeros(2), np.nan),
         lambda: core.lasso(np.eye(2), np.zeros(2), 1.0, np.zeros(3)),
-        lambda: core.add_reward(np.zeros((2, 3, 3)), 1.0, np.zeros(3), 1.0),
-        lambda: core.add_reward(np.zeros((2, 4, 3)), 1.0, np.zeros(2), 1.0),
-        lambda: core.add_reward(np.zeros((2, 1, 0)), 1.0, np.zeros(0), 1.0),
+        lambda: add_rewards(np.zeros((2, 3, 3)), 1.0, np.zeros(3), 1.0, 1.0),
+        lambda: add_rewards(np.zeros((2, 4, 3)), 1.0, np.zeros(2), 1.0, 1.0),
+        lambda: add_rewards(np.zeros((2, 1, 0)), 1.0, np.zeros(0), 1.0, 1.0),
         lambda: core.solve_ridge(np.zeros((2, 4, 3)), 1.0, np.zeros((3, 3))),
         lambda: core.solve_ridge(np.zeros((1, 4, 3)), 1.0, np.zeros((4, 3))),
         lambda: core.solve_discounted(np.zeros((2, 4, 3)), np.zeros((2, 3, 2)), 1.0, np.zeros((4, 3))),
@@ -493,7 +494,6 @@ def test_a_penalty_that_leaves_nothing_to_factor_is_refused(penalty: float) -> N
     one, place, yes = np.ones(1), np.zeros(1, dtype=np.int64), np.ones(1, dtype=bool)
     for call in (
         lambda: core.solve_ridge(sums, penalty, solved),
-        lambda: core.add_reward(sums, penalty, np.ones(2), 1.0),
         lambda: core.solve_discounted(sums, sums.copy(), penalty, solved),
         lambda: core.solve_logistic(np.ones((1, 2)), one, one, penalty, np.zeros(2), solved),
         lambda: core.block_estimates(np.ones((1, 2)), place, one, yes, place, yes, penalty),

@@ -11,6 +11,7 @@ from infex.core.controls import Control, ControlKind
 from infex.core.estimators import WeightedFit
 from infex.core.general import GeneralRun
 from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel, SharedModel
+from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
 from infex.errors import InvalidChoice, InvalidReward
@@ -222,7 +223,7 @@ def test_rounds_that_the_caller_decides_are_those_of_the_base() -> None:
             found.play(**rounds(first=t, last=t, exploring=NONE))
         else:
             beta = np.sqrt(ridge.log_det_ratio - 2.0 * np.log(0.01)) + 1.0
-            found.play_arm(int(np.argmax(ridge.upper(beta))), True, np.zeros(ARMS))
+            found.play_arm(int(np.argmax(RidgePosterior(ridge).upper(beta))), True, np.zeros(ARMS))
     np.testing.assert_array_equal(found.arms, whole.arms)
     np.testing.assert_array_equal(found.rewards, whole.rewards)
     assert (found.explored, found.log_det_ratio) == (whole.explored, whole.log_det_ratio)

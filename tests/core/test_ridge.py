@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 
 Rows = list[tuple[int, float]]
@@ -65,17 +66,19 @@ def test_estimates_widths_and_determinant_are_exact(
     estimates, squares, ratio = exact(arms, penalty, rows)
     near = 1e-10 if penalty > 1e-4 else 1e-6  # V is worse conditioned the smaller the penalty is
     near *= 1.0 + max(abs(float(value)) for value in estimates)
-    np.testing.assert_allclose(ridge.estimates(), np.array(estimates, dtype=float), rtol=0, atol=near)
-    np.testing.assert_allclose(ridge.widths() ** 2, np.array(squares, dtype=float), rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(arms @ ridge.theta, ridge.estimates(), rtol=0, atol=near)
+    says = RidgePosterior(ridge)
+    np.testing.assert_allclose(says.estimates, np.array(estimates, dtype=float), rtol=0, atol=near)
+    np.testing.assert_allclose(says.widths**2, np.array(squares, dtype=float), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(arms @ ridge.theta, says.estimates, rtol=0, atol=near)
     assert ridge.log_det_ratio == pytest.approx(math.log(ratio), rel=1e-9, abs=1e-12)
 
 
 def test_reads_are_arrays_of_their_own() -> None:
     """Racing compares upper and lower bounds: a second read may not overwrite the first."""
     ridge = played(np.eye(3), 1.0, [(0, 1.0), (1, 0.5)])
-    high, low = ridge.upper(1.0), ridge.upper(-1.0)
-    middle, widths, theta = ridge.estimates(), ridge.widths(), ridge.theta
+    says = RidgePosterior(ridge)
+    high, low = says.upper(1.0), says.upper(-1.0)
+    middle, widths, theta = says.estimates, says.widths, ridge.theta
     np.testing.assert_allclose(high, middle + widths)
     np.testing.assert_allclose(low, middle - widths)
     ridge.learn(2, 9.0)
@@ -92,8 +95,10 @@ def test_it_goes_on_from_sums_that_were_seen_before() -> None:
     half.learn(1, 0.0)  # closes the run under way, so that the sums have all rewards before it
     resumed = Ridge(arms.T, 1.0, half.sums)
     resumed.learn(3, 2.0)
-    np.testing.assert_allclose(resumed.estimates(), whole.estimates(), rtol=1e-12)
-    np.testing.assert_array_equal(later.estimates(), Ridge(arms.T, 1.0, half.sums).estimates())
+    np.testing.assert_allclose(RidgePosterior(resumed).estimates, RidgePosterior(whole).estimates, rtol=1e-12)
+    np.testing.assert_array_equal(
+        RidgePosterior(later).estimates, RidgePosterior(Ridge(arms.T, 1.0, half.sums)).estimates
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +143,7 @@ def test_an_arm_that_is_not_there_is_refused(arm: int) -> None:
     ridge = Ridge(np.ones((2, 3)))
     with pytest.raises(IndexError, match="from 0 to 2"):
         ridge.learn(arm, 1.0)
-    assert not ridge.estimates().any()
+    assert not RidgePosterior(ridge).estimates.any()
 
 
 @pytest.mark.parametrize(
@@ -156,7 +161,7 @@ def test_any_layout_of_arms_is_copied(given: Any) -> None:
     ridge.learn(1, 1.0)
     same = Ridge(np.ascontiguousarray(given, dtype=float))
     same.learn(1, 1.0)
-    np.testing.assert_array_equal(ridge.estimates(), same.estimates())
+    np.testing.assert_array_equal(RidgePosterior(ridge).estimates, RidgePosterior(same).estimates)
     if isinstance(given, np.ndarray):
         before = ridge.columns.copy()
         given[:] = 7.0
@@ -166,7 +171,7 @@ def test_any_layout_of_arms_is_copied(given: Any) -> None:
 def test_read_only_arms_are_taken() -> None:
     arms = np.ones((2, 3))
     arms.flags.writeable = False
-    assert Ridge(arms).estimates().shape == (3,)
+    assert RidgePosterior(Ridge(arms)).estimates.shape == (3,)
 
 
 def random_grounds(rng: np.random.Generator, arms: int, dim: int, count: int) -> tuple[Any, Any, Any]:
@@ -235,8 +240,10 @@ def test_a_reward_that_is_taken_out_was_never_there(dim: int, arms: int, count: 
     ridge.revise(gone[0], gone[1], 0.5, gone[2])
     ridge.revise(gone[0], 0.5, None, gone[2])
     assert ridge.told == other.told
-    np.testing.assert_allclose(ridge.estimates(), other.estimates(), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(ridge.widths(), other.widths(), rtol=1e-12)
+    np.testing.assert_allclose(
+        RidgePosterior(ridge).estimates, RidgePosterior(other).estimates, rtol=0, atol=1e-12
+    )
+    np.testing.assert_allclose(RidgePosterior(ridge).widths, RidgePosterior(other).widths, rtol=1e-12)
     np.testing.assert_array_equal(ridge.counts[0], other.counts[0])
 
 
@@ -274,11 +281,11 @@ def test_sums_learnt_elsewhere_add_up() -> None:
         (one if n % 3 else two).learn(arm, reward)
     one.add(two.whole_sums(), two.counts, two.told)
     assert one.told == 30
-    np.testing.assert_allclose(one.estimates(), whole.estimates(), rtol=1e-12)
+    np.testing.assert_allclose(RidgePosterior(one).estimates, RidgePosterior(whole).estimates, rtol=1e-12)
     np.testing.assert_allclose(one.counts, whole.counts, rtol=1e-12)
     one.restart(np.zeros((2, 4, 3)))
     assert one.told == 0
-    assert not one.estimates().any()
+    assert not RidgePosterior(one).estimates.any()
     assert not one.counts.any()
 
 
@@ -289,7 +296,7 @@ def test_sums_from_which_no_theta_follows_are_refused_and_change_nothing() -> No
     for change in (lambda: ridge.restart(wrong), lambda: ridge.add(wrong, np.zeros((2, 2)), 1)):
         with pytest.raises(ValueError, match="no theta follows"):
             change()
-        np.testing.assert_allclose(ridge.estimates(), [0.5, 0.0])
+        np.testing.assert_allclose(RidgePosterior(ridge).estimates, [0.5, 0.0])
     with pytest.raises(ValueError, match="no theta follows"):
         Ridge(np.eye(2), 1.0, wrong)
 
@@ -309,7 +316,14 @@ def test_every_change_raises_the_version_and_no_reading_does() -> None:
     )
     for change in changes:
         before = ridge.version
-        ridge.estimates(), ridge.widths(), ridge.theta, ridge.whole_sums(), ridge.arrays(), ridge.copy()
+        (
+            RidgePosterior(ridge).estimates,
+            RidgePosterior(ridge).widths,
+            ridge.theta,
+            ridge.whole_sums(),
+            ridge.arrays(),
+            ridge.copy(),
+        )
         assert ridge.version == before
         change()
         assert ridge.version > before
@@ -366,7 +380,7 @@ def test_a_reward_that_cannot_be_learnt_is_refused(on: Any, reward: float, weigh
 @pytest.mark.parametrize("name", ["closed", "solved", "vectors", "run", "board", "counts", "told"])
 def test_what_cannot_be_restored_is_refused_and_changes_nothing(name: str) -> None:
     ridge = played(np.eye(3), 1.0, [(0, 1.0), (1, 0.5)])
-    arrays, before = ridge.arrays(), ridge.estimates()
+    arrays, before = ridge.arrays(), RidgePosterior(ridge).estimates
     wrongs = [np.zeros((7, 7)), np.full(arrays[name].shape, np.nan), np.full(arrays[name].shape, "x")]
     wrongs += [np.full(9, 5.0)] if name == "run" else []
     for wrong in wrongs:
@@ -374,4 +388,4 @@ def test_what_cannot_be_restored_is_refused_and_changes_nothing(name: str) -> No
             Ridge(np.eye(3)).restore(arrays | {name: wrong})
         with pytest.raises(ValueError, match=r"must|run under way"):
             ridge.restore(arrays | {name: wrong})
-    np.testing.assert_array_equal(ridge.estimates(), before)
+    np.testing.assert_array_equal(RidgePosterior(ridge).estimates, before)

@@ -30,6 +30,7 @@ from infex import (
     power,
     stretched,
 )
+from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.environments import ChangingInstance, LinearInstance, fixed_arms, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
@@ -435,10 +436,12 @@ def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPat
     (ridge,) = kept
     gram = np.eye(10) + (instance.arms.T * run.counts) @ instance.arms
     expected = np.sqrt(np.sum(instance.arms * np.linalg.solve(gram, instance.arms.T).T, axis=1))
-    np.testing.assert_allclose(ridge.widths(), expected, rtol=1e-8)
+    np.testing.assert_allclose(RidgePosterior(ridge).widths, expected, rtol=1e-8)
     assert run.log_det_ratio == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
     sums = ridge.sums.sum(axis=0)[-1] + ridge.run[2] * ridge.vectors[0]
-    np.testing.assert_allclose(ridge.estimates(), instance.arms @ np.linalg.solve(gram, sums), atol=1e-8)
+    np.testing.assert_allclose(
+        RidgePosterior(ridge).estimates, instance.arms @ np.linalg.solve(gram, sums), atol=1e-8
+    )
     assert run.explored == 10**6
 
 
