@@ -132,7 +132,7 @@ sanitize: install
 	cd $(CHECKED) && venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
 	$(CHECKED)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--force-reinstall -Csetup-args=-Db_sanitize=address -Csetup-args=-Db_lundef=false .
-	cd $(CHECKED) && LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+	cd $(CHECKED) && LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
 
 # Ray and Spark weigh 800 MB and Spark needs Java: an environment of their own, only when asked for.

@@ -68,8 +68,8 @@ def random_walk(const double[::1] theta not None, double length, double size, in
     """
     cdef bitgen_t *bits = bits_of(rng)
     cdef int64_t d = theta.shape[0], r, i
-    if rows < 0:
-        raise ValueError(f"there must be 0 rows or more, got {rows}")
+    if d == 0 or rows < 0:
+        raise ValueError(f"theta must have a number, and there must be 0 rows or more; got {d} and {rows}")
     out = np.empty((rows, d))
     cdef double[:, ::1] thetas = out
     cdef double[::1] here = np.array(theta)

@@ -762,10 +762,11 @@ cdef class Ridge:
             "closed": self.sums, "solved": self.solved, "vectors": self.vectors, "run": self.run,
             "board": self.scores, "counts": self.counts,
         }
-        if not shapes.keys() | {"told"} <= set(arrays):
-            raise ValueError(f"there must be arrays for {', '.join([*shapes, 'told'])}, got {', '.join(map(str, arrays))}")
-        found = {name: _finite(name, arrays[name], mine.shape) for name, mine in shapes.items()}
-        told = _finite("told", arrays["told"], ()).item()
+        try:
+            found = {name: _finite(name, arrays[name], mine.shape) for name, mine in shapes.items()}
+            told = _finite("told", arrays["told"], ()).item()
+        except KeyError as missing:
+            raise ValueError(f"there must be an array {missing}") from None
         arm = found["run"][0]
         if not (arm == int(arm) and -1 <= arm < self.state.K):
             raise ValueError(f"there are {self.state.K} arms, and the run under way is of arm {arm:g}")
