@@ -11,10 +11,10 @@ import numpy as np
 from infex.arrays import Bools
 from infex.bandit.exploration import Exploration, ExplorationAccount
 from infex.checks import safe_repr
-from infex.errors import NotKept, OutOfReach
+from infex.errors import NotKept
 from infex.models.layout import DesignRow, Offer
-from infex.models.model import ModelState
 from infex.models.posterior import Posterior
+from infex.models.state import ModelState
 from infex.policies.base import (
     DEFAULT_DELTA,
     Policy,
@@ -28,7 +28,6 @@ from infex.policies.base import (
 )
 from infex.policies.choice import Choice, ScheduleStatus, checked_arm, checked_choice
 from infex.policies.infex import Infex, loss_of
-from infex.schedules.base import BuiltinSchedule
 
 
 class Step(NamedTuple):
@@ -155,23 +154,11 @@ class Agent:
         return weight
 
     def greedy_rounds_after(self, t: int) -> float:
-        """How many rounds after t play the greedy arm whatever they draw, as far as the schedule tells."""
-        policy, controlled_schedule = self._policy, self.info.controlled_schedule
-        if not (isinstance(policy, Infex) and controlled_schedule is not None and self.info.built_in):
+        """How many rounds after t surely play the greedy arm; 0 where that cannot be told."""
+        policy = self._policy
+        if not isinstance(policy, Infex) or not self.info.built_in or self.account.owed:
             return 0
-        if (
-            policy.greedy is not None
-            or policy.ties != "lowest"
-            or controlled_schedule.controls
-            or controlled_schedule.drawn
-        ):
-            return 0
-        if self.account.owed or not isinstance(controlled_schedule.plan, BuiltinSchedule):
-            return 0
-        try:
-            return controlled_schedule.plan.when(controlled_schedule.plan.count(t) + 1) - t - 1
-        except OutOfReach:  # a union that is too dense to be counted
-            return 0
+        return policy.greedy_rounds_after(t)
 
     def exploration(self, posterior: Posterior) -> Exploration:
         """How much was planned, done and skipped; the posterior is of the fixed arms, if there are any."""

@@ -82,10 +82,10 @@ from infex.logs.log import Log
 from infex.logs.log_marks import Taught
 from infex.models.base import Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_of
-from infex.models.model import ModelState, ObservationNumbers
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
 from infex.models.posterior import Posterior
+from infex.models.state import ModelState, ObservationNumbers
 from infex.models.sums import Revision
 from infex.policies.base import (
     Policy,

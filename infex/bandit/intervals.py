@@ -11,9 +11,9 @@ from infex.checks import real
 from infex.models import Logistic
 from infex.models.base import Estimator
 from infex.models.layout import ArmRow, ContextOffer, DesignRow, Offer
-from infex.models.model import ModelState
 from infex.models.noise import StandardErrors
 from infex.models.posterior import Posterior
+from infex.models.state import ModelState
 from infex.policies.base import Policy, policy_info
 from infex.policies.ucb import DEFAULT, Confidence
 from infex.statistics.student import student_quantile

@@ -39,7 +39,7 @@ from infex.logs.log_marks import MARKS_KEPT, Taught
 from infex.models import Ridge
 from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, Layout, PerArm
-from infex.models.model import ModelState
+from infex.models.state import ModelState
 from infex.policies.base import (
     DEFAULT_DELTA,
     Policy,

@@ -22,7 +22,7 @@ from infex.checks import whole
 from infex.errors import CannotMerge, DamagedFile, InvalidRecord
 from infex.models.base import Arrays
 from infex.models.layout import Layout, PerArm
-from infex.models.model import ModelState, StateStatistics
+from infex.models.state import ModelState, StateStatistics
 from infex.models.sums import SufficientStatistics
 
 CHANGES_VERSION = 1

@@ -17,7 +17,7 @@ from infex.errors import DamagedFile, InvalidReward, InvalidSetting, RewardOutOf
 from infex.models import Logistic
 from infex.models.base import Arrays, Estimator
 from infex.models.layout import DesignRow, Layout
-from infex.models.model import ObservationNumbers
+from infex.models.state import ObservationNumbers
 from infex.policies.base import Policy
 from infex.policies.ucb import warn_of_large
 

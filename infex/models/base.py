@@ -1,4 +1,4 @@
-"""What every model can do, and what makes one: estimators, which are settings."""
+"""The base class of models, and estimators: settings that make a model."""
 
 from __future__ import annotations
 
@@ -52,68 +52,66 @@ class Model(ABC):
 
     @abstractmethod
     def posterior(self) -> ModelPosterior:
-        """What is known of the fixed arms; reading it after the next update raises StalePosterior."""
+        """The posterior of the fixed arms; reading it after the next update raises StalePosterior."""
 
     @abstractmethod
     def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
-        """Learns a reward, with the weight that `effective_weight` gave; nothing, if the arm is gone."""
+        """Adds an observation, weighted as `effective_weight` says; ignores one of an arm that is gone."""
 
     @abstractmethod
     def revise(self, revision: Revision) -> None:
-        """Gives a reward that was learnt another value, or takes it out: as if it had been told so.
+        """Replaces or removes a reward, as if it had been told so from the start.
 
-        NotKept, and nothing has changed, where that cannot be had exactly.
+        Raises NotKept, and changes nothing, where the model cannot do that exactly.
         """
 
     @abstractmethod
     def rearranged(self, layout: Layout, places: Integers) -> Self:
-        """What was learnt, over other arms: each at its old place, or new (-1)."""
+        """A model of the same rewards over other arms; `places` are their old indices, -1 for a new arm."""
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """The whole state as arrays; what is restored from them goes on bit for bit."""
+        """The whole state as arrays; a model restored from them goes on bit for bit."""
 
     @abstractmethod
     def restore(self, arrays: Arrays) -> None:
-        """Replaces the state; refuses other shapes, or what is not finite (DamagedFile)."""
+        """Replaces the state by saved arrays; DamagedFile for wrong shapes or numbers that are not finite."""
 
     def check_reward(self, reward: float) -> None:  # noqa: B027 - most take any reward
-        """Refuses a reward that cannot be learnt; changes nothing."""
+        """Raises an error for a reward that the model cannot learn; changes nothing."""
 
     def effective_weight(self, on: DesignRow, weight: float) -> float:
-        """The weight to learn a reward with; where a user's function says it, it is called here alone."""
+        """The weight to learn a reward with. A user's weight function is called here and nowhere else."""
         return weight
 
     def set_warm_start(self) -> None:  # noqa: B027 - most do not search
-        """A decision was taken on the present estimate: the next search starts from it."""
+        """Lets the next search start from the present estimate, on which a decision was taken."""
 
     def observation_number(self, on: DesignRow) -> int:
-        """How many rewards the regression that learns on this has learnt: the number of the next one."""
+        """How many rewards the regression of this row has learnt so far."""
         return self.n_observations
 
     def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Learns many rewards, one after the other, as `update` would."""
+        """Adds many observations in their order; the same as `update` for each."""
         for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
             self.update(design.on(place), reward, weight)
 
     def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """The same as quickly as can be: equal to `update_many` but for rounding."""
+        """Adds many observations at once: faster than `update_many`, and equal to it up to rounding."""
         self.update_many(design, rewards, weights)
 
     def sufficient_statistics(self) -> SufficientStatistics:
-        """All that was learnt, as sums that add up; CannotMerge where rewards are not kept as sums."""
+        """Sums that add up with those of other models; CannotMerge where the model keeps no such sums."""
         raise CannotMerge(
             f"what {self.estimator!r} has learnt is not kept as sums that add up: "
             "its rewards count by their order, or one by one"
         )
 
     def add_statistics(self, statistics: SufficientStatistics) -> None:
-        """Adds sums that were learnt elsewhere, over these arms."""
+        """Adds the sufficient statistics of a model elsewhere, over the same arms."""
         self.sufficient_statistics()
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
         """Standard errors of x'theta for rows x, (n, d), by the residuals of the rewards that were learnt.
 
         With a regression for each arm, rows are contexts of `arms`, (n,), with shared features behind them.
@@ -139,7 +137,7 @@ class ScaledEstimator(Protocol):
     """An estimator some of whose settings are in the units of the features."""
 
     def scaled(self, unit: float) -> Estimator:
-        """The same for features that are divided by `unit`."""
+        """The estimator for features that are divided by `unit`."""
 
 
 @runtime_checkable
@@ -152,7 +150,7 @@ class EstimatorWithPenalty(Protocol):
 
 
 def rescaled(estimator: Estimator | None, unit: float) -> Estimator | None:
-    """An estimator for features that are divided by `unit`; its settings are for them as they were."""
+    """The estimator with its settings converted to features that are divided by `unit`."""
     return estimator.scaled(unit) if unit != 1.0 and isinstance(estimator, ScaledEstimator) else estimator
 
 
@@ -175,7 +173,7 @@ class CompiledEstimator(Protocol):
     """An estimator that compiled loops can play."""
 
     def compiled(self) -> FitSpec | None:
-        """How they do; None if they cannot."""
+        """How compiled loops play it; None if they cannot."""
 
 
 def fit_spec(estimator: Estimator) -> FitSpec | None:

@@ -47,7 +47,7 @@ class Solution(NamedTuple):
 
     @staticmethod
     def about(theta: npt.ArrayLike, covariance: npt.ArrayLike, log_det_ratio: float) -> Solution:
-        """That of an estimate, (d,), its covariance, (d, d) and positive definite, and the log_det_ratio.
+        """The solution with this theta, (d,), covariance, (d, d) and positive definite, and log_det_ratio.
 
         >>> Solution.about([0.5], [[0.25]], log_det_ratio=0.1).factor.tolist()
         [[0.5]]
@@ -97,7 +97,7 @@ class Fit(Model):
 
     @abstractmethod
     def solve(self, start: Floats) -> Solution:
-        """What follows from all rewards; `start` is an earlier estimate, from which a search may go on."""
+        """The solution for all rewards; `start` is an earlier estimate, from which a search may go on."""
 
     @abstractmethod
     def observation_arrays(self) -> Arrays:
@@ -105,16 +105,16 @@ class Fit(Model):
 
     @abstractmethod
     def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
-        """Takes so many observations from arrays that were kept; refuses those that do not fit."""
+        """Restores what `observation_arrays` gave; raises DamagedFile if it does not fit."""
 
     def revise_observation(self, x: Floats, revision: Revision) -> None:
-        """Gives a reward of x another value, or takes it out; or refuses to, and changes nothing."""
+        """Replaces or removes a reward of x; or raises NotKept, and changes nothing."""
         raise NotKept(
             f"{self.estimator!r} cannot give a reward that was learnt another value, or take it out"
         )
 
     def sums(self) -> tuple[Floats | None, int]:
-        """sum x x' and sum y x with their carries, (2, d + 1, d), None if not kept; of how many rewards."""
+        """Sums of x x' and y x with carries, (2, d + 1, d), or None, and how many rewards are in them."""
         return None, self.n_observations
 
     @property
@@ -136,13 +136,13 @@ class Fit(Model):
 
     @property
     def solution(self) -> Solution:
-        """What follows from all rewards."""
+        """The solution for all rewards, computed once after each update."""
         if self._solution is None:
             self._solution = self.solve(self._start)
         return self._solution
 
     def posterior(self) -> RidgePosterior:
-        """What is known of the fixed arms, as numbers that stay as they are."""
+        """The posterior of the fixed arms; its numbers stay as they are."""
         if self._posterior is None:
             (solved, log_det_ratio), (sums, told) = self.solution, self.sums()
             self._posterior = RidgePosterior.of_solution(
@@ -158,14 +158,14 @@ class Fit(Model):
         self._observed(on, 1, reward)
 
     def revise(self, revision: Revision) -> None:
-        """Gives a reward another value, or takes it out, where `revise_observation` can do that."""
+        """Replaces or removes a reward, where `revise_observation` can do that."""
         if revision.after is not None:
             self.check_reward(revision.after)
         self.revise_observation(features_of(revision.on, self.columns), revision)
         self._observed(revision.on, revision.pulls, revision.gain)
 
     def _observed(self, on: DesignRow | None, pulls: int, gain: float) -> None:
-        """So many rewards more, which come to so much: the solution must be found anew."""
+        """Counts `pulls` more rewards with the sum `gain`; the solution is out of date."""
         if isinstance(on, int):
             self.counts[:, on] += pulls, gain
         self._n_observations += pulls
@@ -246,10 +246,8 @@ class SummedFit(Fit):
     def _unknown_squares(self, n_observations: int) -> SquaredRewards:
         return SquaredRewards.unknown_of(self._sums, self.penalty, n_observations)
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
-        """Standard errors by the weights of rewards: 1/variance, but for a factor."""
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
+        """Standard errors where the weights of rewards are 1/variance, up to a factor."""
         n = self.n_observations
         return self._squares.standard_errors(self._sums, self.penalty, n, rows, largest_variance)
 
@@ -259,22 +257,14 @@ class SummedFit(Fit):
 
 @final
 class FitBank(Model):
-    """A model of an estimator for each arm, on contexts: a reward reaches that of its arm alone.
+    """One model of an estimator for each arm, on contexts; a reward updates the model of its arm alone.
 
-    `parts` are these models. Their estimates are copied into a bank, for compiled code, when somebody reads.
+    `parts` are these models. Their solutions are copied into a bank, which compiled code reads, when needed.
     """
 
     __slots__ = (
-        "_bank",
-        "_given_penalty",
-        "_late",
-        "_stale",
-        "_summed",
-        "columns",
-        "estimator",
-        "layout",
-        "parts",
-    )
+        "_bank", "_given_penalty", "_late", "_stale", "_summed", "columns", "estimator", "layout", "parts",
+    )  # fmt: skip
 
     def __init__(self, layout: PerArm, penalty: float, estimator: Estimator) -> None:
         self.layout: PerArm = layout
@@ -284,12 +274,9 @@ class FitBank(Model):
         one = np.empty((layout.dim, 0))
         self.parts: list[Model] = [estimator.new_model(one, penalty) for _ in range(layout.arms)]
         self._bank = RidgeBank(layout.arms, layout.dim, self.penalty)
-        self._summed: list[int | None] = [
-            None
-        ] * layout.arms  # rewards in the sums of each; None if it has none
-        self._stale = set(
-            range(layout.arms)
-        )  # arms whose numbers in the bank are of before their last reward
+        # of each arm: how many rewards are in its sums, None if it keeps none
+        self._summed: list[int | None] = [None] * layout.arms
+        self._stale = set(range(layout.arms))  # arms whose solution in the bank is out of date
         self._late = set(range(layout.arms))  # arms that have learnt since a decision was taken
 
     @property
@@ -310,7 +297,7 @@ class FitBank(Model):
         return self._bank.counts
 
     def posterior(self) -> BankPosterior:
-        """What is known, of no arms until there is a context."""
+        """The posterior, of no arms until it is given a context."""
         for arm in self._stale:
             known = self.parts[arm].posterior()
             assert isinstance(known, RidgePosterior), "an estimator makes a model of one regression"
@@ -367,7 +354,7 @@ class FitBank(Model):
         return other
 
     def arrays(self) -> Arrays:
-        """The whole state: arrays of one shape side by side, others one behind the other."""
+        """The whole state: arrays of equal shape are stacked, others concatenated."""
         found: Arrays = {
             "told": np.array(self.n_observations),
             "counts": np.array(self.counts),
@@ -400,9 +387,7 @@ class FitBank(Model):
         self.parts, self._bank = fresh.parts, fresh._bank
         self._stale, self._late = set(range(count)), set(late.tolist())
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
         assert arms is not None
         return StandardErrors.for_each(
             arms, rows, lambda arm, own: self.parts[arm].standard_errors(own, None, largest_variance)
@@ -410,7 +395,7 @@ class FitBank(Model):
 
 
 def _split(name: str, arrays: Arrays, count: int) -> list[Any]:
-    """Arrays of each arm from one of all arms."""
+    """The array of each arm, from the one that `FitBank.arrays` made of them."""
     whole = np.asarray(arrays[name])
     if f"{name} lengths" not in arrays:
         if whole.ndim == 0 or len(whole) != count:

@@ -85,7 +85,7 @@ class DiscountedFit(Fit):
         self._unknown *= self._rate
 
     def revise_observation(self, x: Floats, revision: Revision) -> None:
-        """The age of what came before would change if a reward had never been."""
+        """Replaces a reward; removing one is refused, as the age of those before it would change."""
         if revision.after is None:
             raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
         weight = self._rate ** (self.n_observations - 1 - revision.number)
@@ -101,9 +101,7 @@ class DiscountedFit(Fit):
         log_det_ratio = core.solve_discounted(self._sums, self._squared_sums, self.penalty, solved)
         return Solution(solved, log_det_ratio)
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
         """Standard errors by the residuals of rewards by their weights, if nothing drifts while they count.
 
         With S and W as sums by weights and by their squares, E sum w (y - x'theta)^2 is the noise times
@@ -123,7 +121,7 @@ class DiscountedFit(Fit):
         return StandardErrors.of(rows @ theta, unit_variance, noise, bias, freedom, norm)
 
     def _forget_squares(self, n_observations: int) -> None:
-        """Of the rewards so far no more than their sums is known."""
+        """Marks the squares of all rewards so far as unknown."""
         self._squares = max(RidgeSolution.of(self._sums, self.penalty).fitted, 0.0)
         self._unknown = weights_of(n_observations, self._rate)
 
@@ -151,7 +149,7 @@ class DiscountedFit(Fit):
 
 
 def weights_of(n_observations: int, rate: float) -> float:
-    """The sum of the weights of so many rewards."""
+    """The sum of the weights of n rewards: 1 + rate + ... + rate^(n - 1)."""
     return float(n_observations) if rate == 1.0 else (1.0 - rate**n_observations) / (1.0 - rate)
 
 
@@ -223,7 +221,7 @@ class WindowedFit(Fit):
             self._sum_anew()
 
     def revise_observation(self, x: Floats, revision: Revision) -> None:
-        """What has left the window counts no more, with any value."""
+        """Replaces a reward in the window; one that has left it counts no more."""
         if revision.after is None:
             raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
         place = len(self._last) - (self.n_observations - revision.number)
@@ -234,9 +232,7 @@ class WindowedFit(Fit):
     def solve(self, start: Floats) -> Solution:
         return Solution.of(self._sums, self.penalty)
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
         """Standard errors by the residuals in the window, if nothing drifts there."""
         squares = SquaredRewards(sum(weight * reward * reward for _, reward, weight in self._last))
         return squares.standard_errors(self._sums, self.penalty, len(self._last), rows, largest_variance)

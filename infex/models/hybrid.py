@@ -67,7 +67,7 @@ class HybridModel(Model):
         return self.hybrid.own.counts
 
     def posterior(self) -> HybridPosterior:
-        """What is known, of no arms until there is a context."""
+        """The posterior, of no arms until it is given a context."""
         return HybridPosterior(self.hybrid)
 
     def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
@@ -82,7 +82,7 @@ class HybridModel(Model):
         self._squares.add_many(rewards[there], weights[there])
 
     def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Learns many rewards as sums, from which all is computed anew once: their order does not count."""
+        """Adds many observations to the sums, and computes all else anew once: their order does not count."""
         self.hybrid.gather(*design.for_each_arm(), rewards, weights)
         there = design.place >= 0
         self._squares.add_many(rewards[there], weights[there])
@@ -114,7 +114,7 @@ class HybridModel(Model):
         self._forget_squares()
 
     def rearranged(self, layout: Layout, places: Integers) -> HybridModel:
-        """What was learnt, over other arms: each at its old place, or new (-1).
+        """A model of the same rewards over other arms; `places` are their old indices, -1 for a new arm.
 
         What rewards of an arm that goes have told of the shared features stays, with its own parameter
         unknown: beta and its widths are as they were.
@@ -134,7 +134,7 @@ class HybridModel(Model):
         return own | {name: np.array(value) for name, value in kept.items()}
 
     def restore(self, arrays: Arrays) -> None:
-        """Replaces the state; what is derived is computed anew if it is not there."""
+        """Replaces the state by saved arrays; what is derived is computed anew if it is not there."""
         arms, dim, shared = self.layout
         n_observations = int(fitting("told", arrays["told"], (), whole=True))
         gone = float(within("the log_det_ratio of arms that are gone", arrays["gone"], (), 0.0, MOST_VOLUME))
@@ -168,9 +168,7 @@ class HybridModel(Model):
         bank.restore(sums, solved, runs, np.zeros((2, 1)), 0)
         return bank
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
         """Standard errors for arms k in contexts, with shared features behind them, (n, c + s).
 
         V^-1 (x, z) is w = V_0^-1 (z - G_k'x) of the shared features, A_k^-1 x - G_k w of the arm and -G_j w
@@ -197,7 +195,7 @@ class HybridModel(Model):
         return StandardErrors.of(estimates, widths - penalty * longs, noise, bias, freedom, fit.norm)
 
     def _forget_squares(self) -> None:
-        """Of the rewards so far no more than their sums is known."""
+        """Marks the squares of all rewards so far as unknown."""
         fit = HybridSolution.of(self.hybrid)
         self._squares = SquaredRewards(max(fit.fitted, 0.0), float(self.n_observations), fit.spent)
 
@@ -215,7 +213,7 @@ class HybridSolution(NamedTuple):
 
     @staticmethod
     def of(hybrid: Hybrid) -> HybridSolution:
-        """From sums."""
+        """The solution of a hybrid, from its sums."""
         own, penalty = hybrid.own.sums.sum(axis=1), hybrid.own.penalty
         lower, moments = np.tril(own[:, :-1]), own[:, -1]
         inverses = inverted(lower + np.swapaxes(np.tril(lower, -1), -1, -2), penalty)
@@ -243,7 +241,7 @@ def _gram_of(ties: Floats) -> Floats:
 
 @final
 class HybridPosterior:
-    """What is known of some arms in a context, (c,), with their shared features, (K, s), as of now.
+    """The posterior of some arms in a context, (c,), with their shared features, (K, s).
 
     It reads `hybrid` in place: after an update, reading raises StalePosterior; a `copy` stays. `rows` are the
     shared features of all arms. Without `places` it is of all arms, and without a context of none. As one
@@ -277,25 +275,25 @@ class HybridPosterior:
         self._greedy = greedy(estimates)
 
     def over(self, context: Floats, rows: Floats | None) -> HybridPosterior:
-        """The same of all arms in another context, with their shared features, (K, s)."""
+        """The posterior of all arms in another context, with their shared features, (K, s)."""
         return HybridPosterior(self._current, context, rows)
 
     def among(self, places: Integers) -> HybridPosterior:
-        """The same of the arms at some places."""
+        """The posterior of the arms at some places."""
         some = places if self._places is None else self._places[places]
         return HybridPosterior(self._current, self._context, self._rows, some, self._estimates[places])
 
     def narrowed(self, own: Integers, cross: Integers, common: Integers) -> HybridPosterior:
-        """The same with sums over pending decisions in V; estimates stay as they are."""
+        """The posterior with sums over pending decisions in V; estimates stay as they are."""
         narrowed = self._current.narrowed(own, cross, common)
         return HybridPosterior(narrowed, self._context, self._rows, self._places, self._estimates)
 
     def copy(self) -> HybridPosterior:
-        """The same, which stays as it is."""
+        """A copy, which stays as it is whatever is learnt."""
         return HybridPosterior(self._current.copy(), self._context, self._rows, self._places, self._estimates)
 
     def _some(self, numbers: Floats) -> Floats:
-        """Numbers of all arms, (..., K): those of these arms."""
+        """The columns of these arms, of an array for all arms, (..., K)."""
         return numbers if self._places is None else numbers[..., self._places]
 
     def _place(self, arm: int) -> int:
@@ -304,7 +302,7 @@ class HybridPosterior:
 
     @property
     def _current(self) -> Hybrid:
-        """What was learnt, if nothing was since."""
+        """The hybrid, if it has not learnt since this was made."""
         if self._hybrid.version != self._version:
             raise StalePosterior(
                 "the model has learnt since this posterior was read; ask for a new one, or keep a copy()"
@@ -344,7 +342,7 @@ class HybridPosterior:
 
     @property
     def penalty(self) -> float:
-        """That of all parameters."""
+        """The ridge penalty."""
         return self._hybrid.own.penalty
 
     @property

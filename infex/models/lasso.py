@@ -69,10 +69,8 @@ class LassoFit(SummedFit):
         theta = Moments.of(self._sums, self.n_observations).lasso(self._strength, start)
         return Solution(np.vstack([factor[:-1], theta]), log_det_ratio)
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
-        """Those of ridge regression of the same rewards, about the LASSO's estimate.
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
+        """Standard errors of ridge regression on the same rewards, about the LASSO's estimate.
 
         What the LASSO leaves out is chosen by the same rewards, so that no noise about its own estimate tells
         how far it is off; an interval that has all of ridge regression's in it holds as often as that.

@@ -109,7 +109,7 @@ class DesignRows(NamedTuple):
 
     @staticmethod
     def of(each: Iterable[DesignRow]) -> DesignRows:
-        """Those of single rewards."""
+        """The design of single rewards."""
         rows: list[Floats] = []
         places, row, per_arm = [], [], False
         for on in each:
@@ -123,18 +123,18 @@ class DesignRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """n."""
+        """n, the number of rewards."""
         return int(self.place.size)
 
     def on(self, which: int) -> DesignRow:
-        """What one of the rewards is learnt on."""
+        """The design row of one reward."""
         place = int(self.place[which])
         if self.per_arm:
             return ArmRow(place, np.array(self.rows[self.row[which]]))
         return place if place >= 0 else np.array(self.rows[self.row[which]])
 
     def at(self, which: Integers | Bools) -> DesignRows:
-        """Those of some rewards, with no more rows than they have."""
+        """The design of some of the rewards, with no more rows than they need."""
         place, row = self.place[which], self.row[which]
         used = row >= 0
         renumbered = np.full(row.size, NO_PLACE)
@@ -143,7 +143,7 @@ class DesignRows(NamedTuple):
         return DesignRows(place, renumbered, rows, self.per_arm)
 
     def features(self, columns: Floats) -> Floats:
-        """The features of each, (n, d), where the fixed arms are `columns`, (d, K)."""
+        """The design matrix, (n, d), where the fixed arms are `columns`, (d, K)."""
         rows, fixed = np.empty((self.size, len(columns))), self.place >= 0
         rows[fixed] = columns[:, self.place[fixed]].T
         if not fixed.all():

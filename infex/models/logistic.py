@@ -27,16 +27,16 @@ from infex.models.sums import Revision
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logistic:
-    """Rewards are 1 with the chance p = 1/(1 + exp(-x'theta)), else 0; estimates are chances.
+    """Logistic regression: a reward is 1 with the chance p = 1/(1 + exp(-x'theta)), else 0.
 
-    theta maximises the likelihood times exp(-penalty |theta|^2/2); `penalty` goes before that of the
-    bandit. It is found by Newton's method over all rewards when they have doubled, or theta has moved so far
-    that chances may be off by 1e-3 (with every reward while they are few, or where there are at most 4
-    different x), and kept up in O(d^2) a reward in between. Its covariance is Laplace's, H^-1 with H =
-    penalty I + sum p(1-p) x x', and the log_det_ratio that of H. A width is p(1-p)|x| in H^-1, the delta
-    method; upper bounds and samples are chances of x'theta + beta |x| in H^-1 and of sampled
-    parameters, so they lie within 0 and 1 (an interval by widths may not). Upper bounds nearer to 1
-    than 1e-12 are ties. Other rewards are refused, and so are weights.
+    Estimates are chances. theta maximises the likelihood times exp(-penalty |theta|^2/2); `penalty` goes
+    before that of the bandit. It is found by Newton's method over all rewards when they have doubled, or
+    theta has moved so far that chances may be off by 1e-3 (with every reward while they are few, or where
+    there are at most 4 different x), and kept up in O(d^2) a reward in between. Its covariance is
+    Laplace's, H^-1 with H = penalty I + sum p(1-p) x x', and the log_det_ratio that of H. A width is
+    p(1-p)|x| in H^-1, the delta method; upper bounds and samples are chances of x'theta + beta |x| in H^-1
+    and of sampled parameters, so they lie within 0 and 1 (an interval by widths may not). Upper bounds
+    nearer to 1 than 1e-12 are ties. Other rewards are refused, and so are weights.
 
     The paper's two conditions on an estimator are known for rewards of this law and an estimate that
     is kept within a ball that holds theta, with a constant that grows as chances come near 0 or 1
@@ -105,7 +105,7 @@ class LogisticFit(Fit):
             self._volume += update_logistic(x, reward, weight, self._solved, self._state)
 
     def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Learns many rewards, and fits all anew once."""
+        """Adds many observations, and fits all anew once."""
         for number, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
             self.check_reward(reward)
             on = design.on(number)
@@ -136,13 +136,13 @@ class LogisticFit(Fit):
         self.refit(self.n_observations + revision.pulls)
 
     def _remove(self, place: int) -> None:
-        """Leaves nothing of a row that is not followed by any reward."""
+        """Removes a row without rewards."""
         rows, plays = self._counted
         self._rows, self._plays = np.delete(rows, place, axis=0), np.delete(plays, place, axis=0)
         self._places = _places_of(self._rows)
 
     def solve(self, start: Floats) -> Solution:
-        """What was fitted; no search is left to begin anywhere."""
+        """The last fit, kept up since; there is nothing to search for."""
         return Solution(self._solved.copy(), self._volume)
 
     def observation_arrays(self) -> Arrays:
@@ -166,7 +166,7 @@ class LogisticFit(Fit):
             self.refit(n_observations)
 
     def _place(self, x: Floats) -> int:
-        """Where the counts of x stand; they may move to make room."""
+        """The index of the counts of x; arrays may move to make room."""
         place = self._places.setdefault((x + 0.0).tobytes(), len(self._places))  # -0 is 0
         if place == len(self._rows):
             self._rows = np.vstack([self._rows, np.empty((place + 8, self.dim))])
@@ -176,5 +176,5 @@ class LogisticFit(Fit):
 
 
 def _places_of(rows: Floats) -> dict[bytes, int]:
-    """Where each row stands; -0 is 0."""
+    """The index of each row; -0 is 0."""
     return {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}

@@ -40,7 +40,7 @@ class StandardErrors(NamedTuple):
     def of(
         estimates: Floats, unit_variance: Floats, noise: float, bias: Floats, freedom: float, norm: float
     ) -> StandardErrors:
-        """Those of one fit; `unit_variance` is the variance of each estimate where that of rewards is 1."""
+        """Standard errors of one fit; `unit_variance` is each estimate's where rewards have variance 1."""
         with np.errstate(invalid="ignore"):
             standard_error = np.sqrt(np.maximum(unit_variance, 0.0) * noise)
         alike = (np.full(len(estimates), each) for each in (freedom, norm, 0.0))
@@ -50,7 +50,7 @@ class StandardErrors(NamedTuple):
     def for_each(
         arms: Integers, rows: Floats, fit: Callable[[int, Floats], StandardErrors]
     ) -> StandardErrors:
-        """Those of arms in contexts, (n, c), where each arm has a fit of its own."""
+        """Standard errors of arms in contexts, (n, c), where each arm has a fit of its own."""
         found = StandardErrors(*np.empty((len(StandardErrors._fields), arms.size)))
         for arm in np.unique(arms).tolist():
             own = arms == arm
@@ -69,7 +69,7 @@ class RidgeSolution(NamedTuple):
 
     @staticmethod
     def of(sums: Floats, penalty: float) -> RidgeSolution:
-        """From sums of x x' and y x with their carries, (2, d + 1, d)."""
+        """The solution of sums of x x' and y x with their carries, (2, d + 1, d)."""
         gram, moment, _ = Moments.of(sums, 0)
         inverse = inverted(gram, penalty)
         theta = inverse @ moment
@@ -110,13 +110,13 @@ class SquaredRewards:
 
     @staticmethod
     def unknown_of(sums: Floats, penalty: float, n_observations: float) -> SquaredRewards:
-        """Those of rewards of which no more than their sums is known."""
+        """Squares of rewards of which no more than their sums is known."""
         _, _, fitted, spent = RidgeSolution.of(sums, penalty)
         return SquaredRewards(max(fitted, 0.0), float(n_observations), spent)
 
     @staticmethod
     def restored(figures: object, n_observations: float) -> SquaredRewards:
-        """Those of a file, after so many rewards."""
+        """Saved `figures`, checked; `n_observations` rewards were learnt."""
         total, unknown, spent = fitting("scatter", figures, (3,)).tolist()
         least = -LEFT_BY_A_SQUARE * (n_observations + 1.0)
         if not (total >= least and 0.0 <= unknown <= n_observations and spent >= -NO_MORE):
@@ -129,26 +129,26 @@ class SquaredRewards:
     def restored_or_unknown(
         arrays: Arrays, sums: Floats, penalty: float, n_observations: int
     ) -> SquaredRewards:
-        """Those of a file, which may hold none."""
+        """Saved squares, or unknown ones where none were saved."""
         if "scatter" in arrays:
             return SquaredRewards.restored(arrays["scatter"], n_observations)
         return SquaredRewards.unknown_of(sums, penalty, n_observations)
 
     @property
     def figures(self) -> tuple[float, float, float]:
-        """All of it, for a file."""
+        """The whole state, to be saved."""
         return self.total, self.unknown, self.spent
 
     def copy(self) -> SquaredRewards:
-        """The same, which goes on by itself."""
+        """A copy."""
         return SquaredRewards(*self.figures)
 
     def add_many(self, rewards: Floats, weights: Floats) -> None:
-        """Adds squares, as if one by one to the last bit."""
+        """Adds many rewards, to the last bit as if one by one."""
         self.total = float(np.cumsum(np.append(self.total, weights * rewards * rewards))[-1])
 
     def revise(self, revision: Revision) -> bool:
-        """Takes a revision in; False, and nothing changes, if a square is unknown or may hide others."""
+        """Applies a revision; False, and nothing changes, if a square is unknown or may hide others."""
         after = 0.0 if revision.after is None else revision.after
         if self.unknown or max(abs(after), abs(revision.before)) > LARGE:
             return False

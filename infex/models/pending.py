@@ -92,11 +92,11 @@ class PendingSums:
             expect_in_hybrid(own, cross, common, arms, row, rows, weights, times)
 
     def copy(self) -> PendingSums:
-        """The same, which stays as it is."""
+        """A copy, which stays as it is."""
         return self.rearranged(self._layout, None)
 
     def rearranged(self, layout: Layout, places: Integers | None) -> PendingSums:
-        """A copy, over other arms: each at its old place, or new (-1); None leaves all where they are.
+        """A copy over other arms; `places` are their old indices, -1 for a new arm, None if none has moved.
 
         What is pending of arms that go stays in what arms share, until it is summed anew.
         """
@@ -125,44 +125,40 @@ class PendingDesign:
 
     Both cost next to nothing: sums over all decisions, and over those that explored where a model learns from
     these alone, are brought up to date when somebody explores and reads them. A decision that is told before
-    that is in none. `version` is raised by every change.
+    that is in none. `count` is how many are pending, and `version` is raised by every change.
     """
 
-    __slots__ = ("_added", "_all", "_count", "_explored", "_explored_count", "_removed", "_weighs", "version")
+    __slots__ = ("_added", "_all", "_explored", "_explored_count", "_removed", "_weighs", "count", "version")
 
     def __init__(self, everything: PendingSums, explored: PendingSums | None, weighs: bool) -> None:
         self._all, self._explored, self._weighs = everything, explored, weighs
-        self._count = self._explored_count = self.version = 0
+        self.count = self._explored_count = self.version = 0
         self._added: dict[int, tuple[PendingDecision, DesignRow]] = {}  # by round; not in the sums yet
         self._removed: list[tuple[PendingDecision, DesignRow]] = []  # still in the sums
 
     @staticmethod
     def of(everything: Model, explored: Model | None, pending: PendingBatch | None = None) -> PendingDesign:
-        """Those of a model of all rounds and, if there is one, of exploring rounds."""
+        """Pending decisions of a model of all rounds and, if there is one, of exploring rounds."""
         apart = None if explored is None else PendingSums(explored.layout)
         design = PendingDesign(PendingSums(everything.layout), apart, not everything.is_least_squares)
         if pending is not None:
-            design._count, design._explored_count = pending.design.size, int(pending.explored.sum())
+            design.count, design._explored_count = pending.design.size, int(pending.explored.sum())
             design._sum(pending, 1)
         return design
 
-    def __len__(self) -> int:
-        """How many decisions are pending."""
-        return self._count
-
     def add(self, decision: PendingDecision, on: DesignRow) -> None:
-        """One more, whose reward will be learnt on this."""
+        """Adds a decision, whose reward will be learnt on this row."""
         self.version += 1
-        self._count += 1
+        self.count += 1
         self._explored_count += decision.explored
         self._added[decision.t] = decision, on
         if len(self._added) >= MOST_CHANGES:
             self._bring_up_to_date()
 
     def remove(self, decision: PendingDecision, on: DesignRow) -> None:
-        """One less."""
+        """Removes a decision."""
         self.version += 1
-        self._count -= 1
+        self.count -= 1
         self._explored_count -= decision.explored
         if self._added.pop(decision.t, None) is None:
             self._removed.append((decision, on))
@@ -174,22 +170,22 @@ class PendingDesign:
         self._bring_up_to_date()
         if explored:
             return self._explored.narrowed(known) if self._explored and self._explored_count else known
-        return self._all.narrowed(known) if self._count else known
+        return self._all.narrowed(known) if self.count else known
 
     def copy(self) -> PendingDesign:
-        """The same, which stays as it is."""
+        """A copy, which stays as it is."""
         self._bring_up_to_date()
         return self._with(self._all.copy(), None if self._explored is None else self._explored.copy())
 
     def rearranged(self, layout: Layout, places: Integers) -> PendingDesign:
-        """A copy, over other arms: each at its old place, or new (-1)."""
+        """A copy over other arms; `places` are their old indices, -1 for a new arm."""
         self._bring_up_to_date()
         explored = None if self._explored is None else self._explored.rearranged(layout, places)
         return self._with(self._all.rearranged(layout, places), explored)
 
     def _with(self, everything: PendingSums, explored: PendingSums | None) -> PendingDesign:
         other = PendingDesign(everything, explored, self._weighs)
-        other._count, other._explored_count, other.version = self._count, self._explored_count, self.version
+        other.count, other._explored_count, other.version = self.count, self._explored_count, self.version
         return other
 
     def _bring_up_to_date(self) -> None:

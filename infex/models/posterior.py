@@ -21,7 +21,7 @@ ModelPosterior = RidgePosterior | BankPosterior | HybridPosterior
 
 
 def on_offer(known: ModelPosterior, offer: Offer) -> ModelPosterior:
-    """What a model knows of the arms on offer."""
+    """The model's posterior of the arms on offer."""
     if isinstance(offer, ContextOffer):
         if isinstance(known, RidgePosterior):
             raise NotKept("a context alone says nothing of arms that share one regression: give their rows")
@@ -67,7 +67,7 @@ SAMPLINGS = ("gaussian", "spherical")
 
 
 def draw(shape: tuple[int, ...], rng: np.random.Generator, sampling: str) -> Floats:
-    """eta, of the law that `sampling` names; one for each row of the shape."""
+    """eta by the law that `sampling` names; of a matrix, each row is a draw."""
     eta = rng.standard_normal(shape)
     if one_of("sampling", sampling, SAMPLINGS) == "spherical":
         for each in eta.reshape(-1, shape[-1]):
@@ -115,7 +115,7 @@ class Posterior:
         self._known, self._explored = known, explored
         self._policy_state, self._allowed, self._spent = policy_state, allowed, spent
         self._pending, self._version = None, 0
-        if pending is not None and len(pending):
+        if pending is not None and pending.count:
             self._pending, self._version = pending, pending.version
         self._narrows = False  # is what is pending in widths and samples?
         self._narrowed_known: ModelPosterior | None = None  # with what is pending, once somebody has read it
@@ -129,7 +129,7 @@ class Posterior:
         self._best: float | None = None
 
     def _changed(self, known: ModelPosterior, explored: ModelPosterior | None) -> Posterior:
-        """The same, with other model posteriors."""
+        """A posterior with other model posteriors, and all else as here."""
         other: Posterior = object.__new__(Posterior)
         other._known, other._explored, other._narrowed_known = known, explored, None
         other._policy_state, other._allowed, other._spent = self._policy_state, self._allowed, self._spent
@@ -139,7 +139,7 @@ class Posterior:
         return other
 
     def copy(self) -> Posterior:
-        """The same, which stays as it is whatever is learnt later."""
+        """A copy, which stays as it is whatever is learnt later."""
         other = self._changed(self._known.copy(), _copied(self._explored))
         other._whole, other._whole_explored = _copied(self._whole), _copied(self._whole_explored)
         if self._pending is not None:
@@ -198,14 +198,14 @@ class Posterior:
     @property
     def log_det_ratio(self) -> float:
         """alpha = log(det V/det V_0); of all arms together, where each has a regression of its own."""
-        return self._reach.log_det_ratio
+        return self._known.log_det_ratio
 
     def radii(self, noise: float, bound: float, delta: float) -> Radius:
         """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound, as `upper` takes it.
 
         Where each arm has a regression of its own, alpha is that arm's, and there is a beta for each, (K,).
         """
-        return self._reach.radii(noise, bound, delta)
+        return self._known.radii(noise, bound, delta)  # which what is pending does not change
 
     @property
     def policy_state(self) -> Any:
@@ -256,12 +256,12 @@ class Posterior:
 
     @property
     def pulls(self) -> Integers:
-        """How many rewards every fixed arm was told, (K,)."""
+        """How many rewards every fixed arm has had, (K,)."""
         return shown(self._known.counts[0].astype(np.int64))
 
     @property
     def sums(self) -> Floats:
-        """Every fixed arm's rewards added up, (K,)."""
+        """The sum of every fixed arm's rewards, (K,)."""
         return shown(self._known.counts[1].copy())
 
     @property
@@ -303,7 +303,7 @@ class Posterior:
 
     @property
     def pulled(self) -> int:
-        """How many rewards all fixed arms were told together, those that are not shown included."""
+        """How many rewards all fixed arms have had together, those that are not shown included."""
         return int((self._known if self._whole is None else self._whole).counts[0].sum())
 
     def requested(self, offered: Bools | None, may_explore: bool) -> Posterior:
@@ -330,7 +330,7 @@ class Posterior:
         return other, places
 
     def _shown(self, places: Integers) -> Posterior:
-        """The same of the arms at some places."""
+        """The posterior of the arms at some places."""
         explored = None if self._explored is None else self._explored.among(places)
         other = self._changed(self._known.among(places), explored)
         if places.size < self._known.count:
@@ -412,11 +412,11 @@ class Posterior:
         return self._reach.width(self._checked(arm))
 
     def estimate_and_width(self, arm: int) -> tuple[float, float]:
-        """Those of an arm that is known to be there: its index is not checked."""
-        return self._known.estimate(arm), self._reach.width(arm)
+        """One arm's estimate and width; the index is not checked."""
+        return self._known.estimate(arm), (self._reach if self._narrows else self._known).width(arm)
 
     def _checked(self, arm: int) -> int:
-        """An arm that is there."""
+        """The index of an arm, if it is there."""
         if type(arm) is not int or not 0 <= arm < self._known.count:
             arm = whole("arm", arm, error=UnknownArm)
             if not 0 <= arm < len(self):

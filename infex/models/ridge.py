@@ -1,4 +1,4 @@
-"""Ridge regression of all arms together: the default model, and the estimator that says so."""
+"""One ridge regression for all arms: the default model, and the estimator `Ridge`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RidgeModel(Model):
         return posterior
 
     def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
-        """Learns a reward of an arm, O(1) while the same arm goes on, or of any x."""
+        """Adds an observation of an arm, O(1) while the same arm goes on, or of any x."""
         if isinstance(on, int):
             check_arm(on, self.columns.shape[1])
             self._ridge.learn(on, reward, weight)
@@ -81,12 +81,12 @@ class RidgeModel(Model):
         self._squares.add_many(rewards, weights)
 
     def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Learns many rewards as sums, from which all is computed anew once: their order does not count."""
+        """Adds many observations to the sums, and computes all else anew once: their order does not count."""
         self._ridge.gather(*design.for_one_regression(self.columns.shape), rewards, weights)
         self._squares.add_many(rewards, weights)
 
     def revise(self, revision: Revision) -> None:
-        """Gives a reward another value, or takes it out; O(d^3 + d^2 K)."""
+        """Replaces or removes a reward; O(d^3 + d^2 K)."""
         features = features_of(revision.on, self.columns)  # which refuses what is not there
         on = revision.on if isinstance(revision.on, int) else features
         self._ridge.revise(on, revision.before, revision.after, revision.weight)
@@ -113,7 +113,7 @@ class RidgeModel(Model):
         return self._ridge.arrays() | {"scatter": np.array(self._squares.figures)}
 
     def restore(self, arrays: Arrays) -> None:
-        """Replaces the state, to go on bit for bit, or from sums where no more is given."""
+        """Replaces the state by saved arrays: bit for bit, or from the sums where there is no more."""
         n_observations = int(fitting("told", arrays["told"], (), whole=True))
         counts = fitting_counts(arrays["counts"], self.columns.shape[1], n_observations)
         squares = arrays.get("scatter")
@@ -133,12 +133,10 @@ class RidgeModel(Model):
             self._squares = restored
 
     def _forget_squares(self, sums: Floats) -> None:
-        """Of the rewards so far no more than their sums is known."""
+        """Marks the squares of all rewards so far as unknown."""
         self._squares = SquaredRewards.unknown_of(sums, self.penalty, self.n_observations)
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
         sums, n = self._ridge.whole_sums(), self.n_observations
         return self._squares.standard_errors(sums, self.penalty, n, rows, largest_variance)
 

@@ -45,7 +45,7 @@ class RidgeBankModel(Model):
         return self.bank.counts
 
     def posterior(self) -> BankPosterior:
-        """What is known, of no arms until there is a context."""
+        """The posterior, of no arms until it is given a context."""
         return BankPosterior(self.bank, self.bank.told)
 
     def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
@@ -59,7 +59,7 @@ class RidgeBankModel(Model):
         self._add_squares(design.place, rewards, weights)
 
     def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Learns many rewards as sums, from which all is computed anew once: their order does not count."""
+        """Adds many observations to the sums, and computes all else anew once: their order does not count."""
         self.bank.gather(*design.for_each_arm(), rewards, weights)
         self._add_squares(design.place, rewards, weights)
 
@@ -85,11 +85,11 @@ class RidgeBankModel(Model):
             self._squares[arm] = self._unknown_squares(arm)
 
     def _unknown_squares(self, arm: int) -> SquaredRewards:
-        """Of the rewards of an arm no more than their sums is known."""
+        """Squares of an arm's rewards of which no more than their sums is known."""
         return SquaredRewards.unknown_of(self.bank.sums[arm], self.penalty, int(self.counts[0, arm]))
 
     def rearranged(self, layout: Layout, places: Integers) -> RidgeBankModel:
-        """What was learnt of the arms that stay, bit for bit."""
+        """A model of the arms that stay, bit for bit, and of new ones."""
         other = RidgeBankModel(per_arm_of(layout), self.penalty)
         other.bank = self.bank.over(places)
         for new, old in enumerate(places.tolist()):
@@ -102,7 +102,7 @@ class RidgeBankModel(Model):
         return bank_arrays(self.bank) | {"scatter": figures}
 
     def restore(self, arrays: Arrays) -> None:
-        """Replaces the state; without factors, these are computed from the sums."""
+        """Replaces the state by saved arrays; missing factors are computed from the sums."""
         bank, figures = restored_bank(self.bank, arrays), arrays.get("scatter")
         pulls = bank.counts[0].tolist()
         if figures is not None and np.shape(figures) != (bank.arms, 3):
@@ -116,9 +116,7 @@ class RidgeBankModel(Model):
             self._unknown_squares(arm) if pulls[arm] else SquaredRewards() for arm in range(bank.arms)
         ]
 
-    def standard_errors(
-        self, rows: Floats, arms: Integers | None = None, largest_variance: float = 0.0
-    ) -> StandardErrors:
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
         assert arms is not None
 
         def fit(arm: int, own: Floats) -> StandardErrors:
@@ -135,7 +133,7 @@ def bank_arrays(bank: RidgeBank) -> Arrays:
 
 
 def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
-    """A bank like this one with the numbers of a file; without factors, these are computed from the sums."""
+    """A bank of this shape with saved numbers; missing factors are computed from the sums."""
     n_observations = int(fitting("told", arrays["told"], (), whole=True))
     counts = fitting_counts(arrays["counts"], bank.arms, n_observations)
     sums = fitting("truth", arrays["truth"], bank.sums.shape)

@@ -28,7 +28,7 @@ class Moments(NamedTuple):
 
     @staticmethod
     def of(sums: Floats, n_observations: int) -> Moments:
-        """Those of sums as `core/ridge.pxd` describes them, (2, d + 1, d), each with a carry."""
+        """The moments of sums with carries, (2, d + 1, d), as `core/ridge.pxd` lays them out."""
         whole = sums[0] + sums[1]  # with the carry: else rounding would hide that a gram is singular
         gram = np.tril(whole[:-1]) + np.tril(whole[:-1], -1).T
         return Moments(gram, whole[-1], n_observations)
@@ -97,7 +97,7 @@ class BlockMoments(NamedTuple):
 
 
 def fitting_sums(name: str, array: object, dim: int, n_observations: int, penalty: float) -> Floats:
-    """Sums of x x' and y x from elsewhere, (2, d + 1, d), if so many rewards can have brought them."""
+    """Saved sums of x x' and y x, (2, d + 1, d), if so many rewards can add up to them."""
     sums: Floats = fitting(name, array, (2, dim + 1, dim))
     with np.errstate(all="ignore"):  # numbers of a file may be anything
         gram = Moments.of(sums, n_observations).gram
@@ -123,7 +123,7 @@ class SufficientStatistics(NamedTuple):
     common: Floats | None = None
 
     def plus(self, other: SufficientStatistics) -> SufficientStatistics:
-        """Both together."""
+        """The statistics of both together."""
         common = None
         if self.common is not None and other.common is not None:
             common = added(self.common, other.common)
@@ -131,12 +131,12 @@ class SufficientStatistics(NamedTuple):
         return SufficientStatistics(added(self.sums, other.sums), counts, n_observations, common)
 
     def minus(self, other: SufficientStatistics) -> SufficientStatistics:
-        """What came since."""
+        """The difference: what came since `other`."""
         common = None if other.common is None else -other.common
         return self.plus(SufficientStatistics(-other.sums, -other.counts, -other.n_observations, common))
 
     def moved_to(self, places: Integers, count: int) -> SufficientStatistics:
-        """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
+        """The statistics over `count` other arms: each of these arms is at a place there, or nowhere (-1)."""
         known = places >= 0
         counts = np.zeros((2, count))
         counts[:, places[known]] = self.counts[:, known]
@@ -149,7 +149,7 @@ class SufficientStatistics(NamedTuple):
 
 
 def added(one: Floats, two: Floats) -> Floats:
-    """Sums with carries, added with what rounding takes (Knuth's two-sum)."""
+    """The sum of sums with carries, exact but for the carries' rounding (Knuth's two-sum)."""
     first, second = (np.moveaxis(each, -3, 0) for each in (one, two))
     total = first[0] + second[0]
     part = total - first[0]
@@ -171,17 +171,17 @@ class Revision(NamedTuple):
 
     @property
     def pulls(self) -> int:
-        """How many rewards there are more: none, or one less."""
+        """The change of the number of rewards: 0, or -1."""
         return -1 if self.after is None else 0
 
     @property
     def gain(self) -> float:
-        """How much more all rewards come to."""
+        """The change of the sum of rewards."""
         return (0.0 if self.after is None else self.after) - self.before
 
 
 def revise_sums(sums: Floats, penalty: float, x: Floats, revision: Revision, share: float = 1.0) -> None:
-    """Brings sums, (2, d + 1, d), to a revision of a reward of x, whose weight is `share` of what it was.
+    """Applies the revision of a reward of x to sums, (2, d + 1, d); `share` is a factor of its weight.
 
     What went in comes out again as the very same products, so that nothing of it stays; where the reward
     only gets another value, sum x x' does not change at all.

@@ -252,6 +252,15 @@ class ControlledSchedule:
         pairs = zip(self.controls, states, strict=True)
         return tuple(control.after_exploring(loss, state) for control, state in pairs)
 
+    def rests_after(self, t: int) -> float:
+        """How many rounds after t surely do not explore; 0 where draws or controls decide."""
+        if self.controls or self.drawn or not isinstance(self.plan, BuiltinSchedule):
+            return 0
+        try:
+            return self.plan.when(self.plan.count(t) + 1) - t - 1
+        except OutOfReach:  # a union that is too dense to be counted
+            return 0
+
     def next_due(self, t: int, posterior: Posterior, states: States) -> int | None:
         """The first round after t in which exploration is due, as far as is known now."""
         pairs = zip(self.controls, states, strict=True)

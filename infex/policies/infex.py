@@ -251,6 +251,12 @@ class Infex(ScheduledPolicy):
             return Propensities(propensity, None, None)
         return Propensities(propensity, explore, base)
 
+    def greedy_rounds_after(self, t: int) -> float:
+        """How many rounds after t surely play the model's greedy arm; 0 where that cannot be told."""
+        if self.greedy is not None or self.ties != "lowest":
+            return 0
+        return self.controlled_schedule.rests_after(t)
+
     def restore_state(self, state: object, dim: int) -> InfexState | None:
         """A state of its own, with those of its controls as these have them, and the base's."""
         initial = self._initial.states

@@ -25,9 +25,9 @@ from infex.environments.lateness import checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.errors import NoRecord
 from infex.models.base import Estimator, FitSpec, fit_spec
-from infex.models.model import ModelState
 from infex.models.ridge import RidgeModel, checked_penalty
 from infex.models.ridge_bank import RidgeBankModel
+from infex.models.state import ModelState
 from infex.policies import Infex
 from infex.policies.base import Policy, policy_info
 from infex.policies.compiled import (

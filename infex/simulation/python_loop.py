@@ -16,9 +16,9 @@ from infex.environments.reward_laws import RewardSource
 from infex.environments.truths import gaps_below
 from infex.models.base import Estimator
 from infex.models.layout import ContextOffer, DesignRow, PerArm
-from infex.models.model import ModelState
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
+from infex.models.state import ModelState
 from infex.policies.base import policy_info
 from infex.simulation.run import Run, RunTerms, finished_run, log_spaced
 from infex.streams import stream

@@ -13,7 +13,7 @@ from infex import environments
 from infex.arrays import Floats
 from infex.bandit.agent import Agent, play_round
 from infex.errors import SparseExploration
-from infex.models.model import ModelState
+from infex.models.state import ModelState
 from infex.policies import Choice, Greedy, Infex, LinTS, LinUCB, Policy, budget
 from infex.policies.base import policy_info
 from infex.schedules import (

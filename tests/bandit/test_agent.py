@@ -29,8 +29,8 @@ from infex import (
 from infex.bandit.agent import Agent, play_round
 from infex.bandit.exploration import ExplorationAccount
 from infex.errors import InvalidSetting, NotKept, UnknownArm
-from infex.models.model import ModelState
 from infex.models.posterior import Spent
+from infex.models.state import ModelState
 from infex.policies.base import policy_info
 from infex.policies.choice import ScheduleStatus
 from infex.policies.controls import State

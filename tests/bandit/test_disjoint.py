@@ -47,7 +47,7 @@ from infex.bandit import archive
 from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
 from infex.models.layout import ContextOffer, PerArm
-from infex.models.model import ModelState
+from infex.models.state import ModelState
 from infex.policies.base import policy_info, with_settings
 from infex.policies.ucb import Confidence, SwitchingState
 from infex.registry import POLICIES

@@ -12,9 +12,9 @@ from infex.arrays import Floats
 from infex.core.posterior import RidgePosterior
 from infex.models import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
 from infex.models.base import Estimator, Model
-from infex.models.model import ModelState
 from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
+from infex.models.state import ModelState
 from tests.models.exact import Exact, Pulls
 from tests.models.slow import ALL, Case, Told, by_first, cases, logistic_slope, slow
 

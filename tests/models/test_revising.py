@@ -11,10 +11,10 @@ from infex import models
 from infex.arrays import Floats
 from infex.errors import InvalidReward, NotKept
 from infex.models.layout import ArmRow, ContextOffer, PerArm
-from infex.models.model import new_model
 from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
+from infex.models.state import new_model
 from infex.models.sums import Revision
 
 EXAMPLES = 60

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from infex.arrays import Floats
 from infex.core.posterior import RidgePosterior
 from infex.errors import InvalidSetting, NotKept, StalePosterior
-from infex.models.model import ModelState
 from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
+from infex.models.state import ModelState
 from infex.testing import SlowRidge
 from tests.models.strategies import Case, cases
 

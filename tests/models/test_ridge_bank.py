@@ -23,10 +23,10 @@ from infex.errors import (
 )
 from infex.models.fit import FitBank
 from infex.models.layout import ArmRow, ContextOffer, PerArm
-from infex.models.model import ModelState, new_model
 from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
+from infex.models.state import ModelState, new_model
 from infex.policies.ucb import Confidence
 
 ESTIMATORS: list[Any] = [

@@ -89,68 +89,68 @@ class ModelState:
     def posterior(
         self, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
-        """What is known of the fixed arms."""
+        """The posterior of the fixed arms."""
         explored = None if self.explored is None else self.explored.posterior()
         return Posterior(self.all.posterior(), explored, policy_state, allowed, spent, self.pending_design)
 
     def offer(
         self, offer: Offer, policy_state: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Posterior:
-        """What is known of the arms of one round."""
+        """The posterior of the arms on offer in one round."""
         explored = None if self.explored is None else on_offer(self.explored.posterior(), offer)
         known = on_offer(self.all.posterior(), offer)
         return Posterior(known, explored, policy_state, allowed, spent, self.pending_design)
 
     def track_pending(self, pending: PendingBatch | None = None) -> None:
-        """From now on exploring looks at pending decisions, of which there are these."""
+        """Makes exploring read pending decisions from now on; `pending` are those that there are."""
         self.pending_design = PendingDesign.of(self.all, self.explored, pending)
 
     def effective_weight(self, on: DesignRow, reward: float, weight: float = 1.0) -> float:
-        """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""
+        """The weight to learn a reward with; raises an error if it cannot be learnt, and changes nothing."""
         if weight != 1.0 and not self.all.is_least_squares:
             raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
         self.all.check_reward(reward)
         return self.all.effective_weight(on, weight)
 
     def learn(self, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> None:
-        """Learns a reward with its effective weight, or refuses it and changes nothing."""
+        """Adds an observation with its effective weight; or raises an error, and changes nothing."""
         self.update(on, reward, explored, self.effective_weight(on, reward, weight))
 
     def update(self, on: DesignRow, reward: float, explored: bool, weight: float) -> None:
-        """Learns a reward with the weight that `effective_weight` gave: nothing of it can fail."""
+        """Adds an observation with the weight that `effective_weight` gave: this cannot fail."""
         self.all.update(on, reward, weight)
         if explored and self.explored is not None:
             self.explored.update(on, reward, weight)
 
     def observation_numbers(self, on: DesignRow, explored: bool) -> ObservationNumbers:
-        """The numbers that the next reward learnt on this will have."""
+        """The numbers that the next reward of this row will have."""
         model = self.explored if explored else None
         return self.all.observation_number(on), None if model is None else model.observation_number(on)
 
     def revise(self, revision: Revision, explored_number: int | None) -> None:
-        """Gives a reward another value, or takes it out; `explored_number` is that among exploring rounds."""
+        """Replaces or removes a reward; `explored_number` is its number among exploring rounds."""
         self.all.revise(revision)
         if self.explored is not None and explored_number is not None:
             self.explored.revise(revision._replace(number=explored_number))
 
     def set_warm_start(self, explored: bool) -> None:
-        """A decision was taken on the present estimates: the next searches start from them."""
+        """Lets the next search start from the present estimates, on which a decision was taken."""
         self.all.set_warm_start()
         if explored and self.explored is not None:
             self.explored.set_warm_start()
 
     def rearranged(self, layout: Layout, places: Integers) -> ModelState:
-        """What was learnt, over other arms: each at its old place, or new (-1)."""
+        """The same rewards over other arms; `places` are their old indices, -1 for a new arm."""
         explored = None if self.explored is None else self.explored.rearranged(layout, places)
         pending = None if self.pending_design is None else self.pending_design.rearranged(layout, places)
         return ModelState(self.all.rearranged(layout, places), explored, pending)
 
     def with_pulls(self, pulls: Integers) -> ModelState:
-        """The same of a map with other arms, whose rewards were so many."""
+        """The state of a feature map with other arms, which had these numbers of rewards."""
         return ModelState(self.all, self.explored, self.pending_design, pulls)
 
     def sufficient_statistics(self) -> StateStatistics:
-        """All that was learnt, as sums that add up; CannotMerge where rewards are not kept as sums."""
+        """Sums that add up with those of other states; CannotMerge where a model keeps no such sums."""
         everything = self.all.sufficient_statistics()
         explored = None if self.explored is None else self.explored.sufficient_statistics()
         if self.pulls is None:
@@ -160,7 +160,7 @@ class ModelState:
         return counted, None if explored is None else explored._replace(counts=np.zeros((2, none.size)))
 
     def add_statistics(self, statistics: StateStatistics) -> None:
-        """Adds sums that were learnt elsewhere, over these arms."""
+        """Adds the sufficient statistics of another state, over the same arms."""
         everything, explored = statistics
         if self.pulls is not None:
             self.pulls += everything.counts[0].astype(np.int64)
@@ -171,14 +171,14 @@ class ModelState:
             self.explored.add_statistics(explored)
 
     def arrays(self) -> Arrays:
-        """All that was learnt, as arrays to be kept."""
+        """The whole state as arrays."""
         kept: Arrays = {"columns": self.columns}
         for name, model in self._models():
             kept |= {f"{name} {part}": array for part, array in model.arrays().items()}
         return kept
 
     def restore(self, arrays: Arrays) -> None:
-        """Takes all that was learnt from arrays that were kept."""
+        """Replaces the state by saved arrays."""
         for name, model in self._models():
             prefix = f"{name} "
             model.restore({key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)})

@@ -15,10 +15,10 @@ from infex.arrays import Floats
 from infex.errors import DamagedFile, InvalidChoice, InvalidSetting, NotKept, StalePosterior, UnknownArm
 from infex.models.hybrid import HybridModel
 from infex.models.layout import ArmRow, ContextOffer, DesignRow, DesignRows, PerArm
-from infex.models.model import ModelState, new_model
 from infex.models.pending import PendingBatch
 from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
+from infex.models.state import ModelState, new_model
 
 KINDS = ("free", "products", "near")
 

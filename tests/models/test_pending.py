@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from infex.core.pending import Pending
 from infex.errors import StalePosterior
 from infex.models.layout import DesignRows
-from infex.models.model import ModelState
 from infex.models.pending import MOST_CHANGES, PendingBatch, PendingSums
 from infex.models.posterior import Posterior
 from infex.models.ridge import RidgeModel
+from infex.models.state import ModelState
 
 EXAMPLES = 60
 
@@ -181,11 +181,11 @@ def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
     for t in range(0, 4 * MOST_CHANGES, 3):
         for pending in (Row(t), 0), (Row(t + 1), 1), (Row(t + 2), x):
             memory.pending_design.add(*pending)
-        assert len(memory.pending_design) == 3
+        assert memory.pending_design.count == 3
         memory.pending_design.remove(Row(t), 0)
         memory.pending_design.remove(Row(t + 2), x)
         memory.pending_design.remove(Row(t + 1), 1)
-    assert len(memory.pending_design) == 0
+    assert memory.pending_design.count == 0
     assert memory.posterior().narrowed is not None
     np.testing.assert_array_equal(memory.posterior().narrowed.widths, np.ones(3))
 
@@ -196,7 +196,7 @@ def test_decisions_that_nobody_looks_at_do_not_pile_up() -> None:
     memory.track_pending(batch)
     pending = memory.pending_design
     assert pending is not None
-    assert len(pending) == 3
+    assert pending.count == 3
     np.testing.assert_allclose(memory.posterior().narrowed.widths, np.sqrt([1 / 2, 1 / 3, 1.0]))
     np.testing.assert_allclose(memory.posterior().explored.narrowed.widths, np.sqrt([1.0, 1 / 2, 1.0]))
     for t in range(3 * MOST_CHANGES):
@@ -205,6 +205,6 @@ def test_decisions_that_nobody_looks_at_do_not_pile_up() -> None:
         pending.remove(Row(t), 2)
     for explored, arm in (False, 0), (True, 1), (False, 1):
         pending.remove(Row(-1, explored), arm)
-    assert len(pending) == 0
+    assert pending.count == 0
     nothing = memory.posterior()
     assert nothing.narrowed is nothing
