@@ -179,7 +179,7 @@ def _check_propensities(propensities: Floats, offered: Bools | None, rounds: Int
 
 
 def _check_agreement(log: Columns, rounds: Integers) -> None:
-    """The chance of the arm that was played is that of all arms' laws, where both are known."""
+    """The propensity of the arm that was played is that in `base_propensities`, where both are known."""
     own = log["base_propensities"][np.arange(rounds.size), log["arm"]]
     whole = log["explore_probability"] is None  # else these are of exploring rounds alone
     for name in ("base_propensity", "propensity") if whole else ("base_propensity",):
