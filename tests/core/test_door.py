@@ -1,8 +1,8 @@
 """What crosses from Python into the core: whatever is given, a call works or raises an error with a name.
 
 `CALLS` has a good call for each public function and method. One or two of its arguments are replaced by
-something hostile, and then all that the object says is read. Memory is not to be touched beyond its arrays,
-which `make sanitize` sees: it runs this on a core with AddressSanitizer, and on one whose indices are checked.
+something hostile, and then all that the object says is read. Memory is not touched beyond its arrays,
+which `make sanitize` sees: it runs this on cores with AddressSanitizer and with checked indices.
 """
 
 import ast
