@@ -86,7 +86,7 @@ def bounds_of(
 def _bounds_of_slope(
     work: Groundwork, rounds: TargetRounds, drawn: Drawn, effective: float, *, limit: float
 ) -> tuple[Bounds, list[LogFinding]]:
-    """The interval of dr, stretched to the estimate: what SLOPE chooses may have a bias that no draw shows."""
+    """The interval of dr, stretched to the estimate: what SLOPE chooses may be biased."""
     plain = drawn_by("dr", work, rounds, None, None)
     found, notes = bounds_of("dr", work, rounds, plain, effective, anytime=False, limit=limit)
     value = drawn.model + mean_and_error(work, drawn)[0]
