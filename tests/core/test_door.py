@@ -1,12 +1,12 @@
 """What crosses from Python into the core: whatever is given, a call works or raises an error with a name.
 
-`CALLS` has a good call for each public function and method. One or two of its arguments are replaced by something
-hostile, and then all that the object says is read. Memory is not to be touched beyond its arrays, which
-`make sanitize` sees: it runs this on a core with AddressSanitizer, and on one whose indices are checked.
+`CALLS` has a good call for each public function and method. One or two of its arguments are replaced by
+something hostile, and then all that the object says is read. Memory is not to be touched beyond its arrays,
+which `make sanitize` sees: it runs this on a core with AddressSanitizer, and on one that checks its indices.
 """
 
 import ast
-import importlib
+import contextlib
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,14 +18,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import infex.core
-from infex.core import bank, choosing, contexts, drawing, estimators, evaluation, forced, general
-from infex.core import hybrid, pending, posterior, ridge, runs, simulation
+from infex.core import (
+    bank,
+    choosing,
+    contexts,
+    drawing,
+    estimators,
+    evaluation,
+    forced,
+    general,
+    hybrid,
+    pending,
+    posterior,
+    ridge,
+    runs,
+    simulation,
+)
 from infex.errors import InfexError, StalePosterior
 
 EXAMPLES = 1500
 REFUSALS = (
-    ValueError, TypeError, IndexError, AttributeError, BufferError, OverflowError, MemoryError, np.exceptions.ComplexWarning, InfexError,
-)  # fmt: skip
+    ValueError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    BufferError,
+    OverflowError,
+    MemoryError,
+    np.exceptions.ComplexWarning,
+    InfexError,
+)
 
 D, K, C, S, N, T = 3, 4, 2, 2, 5, 12  # features, arms, features of an arm and shared ones, rewards, rounds
 
@@ -79,20 +101,44 @@ def a_base() -> choosing.Base:
 
 def fixed_run(**changed: Any) -> dict[str, Any]:
     return {
-        "ridge": a_ridge(), "base": a_base(), "means": numbers(K), "gaps": np.abs(numbers(K)),
-        "law": runs.Law.GAUSSIAN, "noise": 1.0, "reward_rng": rng(), "rng": rng(), "horizon": T,
-        "checkpoints": places(3, T), "own": ridge.Ridge(numbers(D, K)), "always": False, "random_ties": False,
+        "ridge": a_ridge(),
+        "base": a_base(),
+        "means": numbers(K),
+        "gaps": np.abs(numbers(K)),
+        "law": runs.Law.GAUSSIAN,
+        "noise": 1.0,
+        "reward_rng": rng(),
+        "rng": rng(),
+        "horizon": T,
+        "checkpoints": places(3, T),
+        "own": ridge.Ridge(numbers(D, K)),
+        "always": False,
+        "random_ties": False,
         "record": True,
-    } | changed  # fmt: skip
+    } | changed
 
 
 def general_run(**changed: Any) -> dict[str, Any]:
     return {
-        "ridge": a_ridge(), "base": a_base(), "law": runs.Law.GAUSSIAN, "noises": np.ones(K), "reward_rng": rng(),
-        "rng": rng(), "horizon": T, "checkpoints": places(3, T), "explored": ridge.Ridge(numbers(D, K)),
-        "own_clock": True, "fits": (None, None), "weights": np.ones(K), "controls": [a_control()], "spacing": 2,
-        "span": 6, "delays": whole(T), "narrows": True, "record": True,
-    } | changed  # fmt: skip
+        "ridge": a_ridge(),
+        "base": a_base(),
+        "law": runs.Law.GAUSSIAN,
+        "noises": np.ones(K),
+        "reward_rng": rng(),
+        "rng": rng(),
+        "horizon": T,
+        "checkpoints": places(3, T),
+        "explored": ridge.Ridge(numbers(D, K)),
+        "own_clock": True,
+        "fits": (None, None),
+        "weights": np.ones(K),
+        "controls": [a_control()],
+        "spacing": 2,
+        "span": 6,
+        "delays": whole(T),
+        "narrows": True,
+        "record": True,
+    } | changed
 
 
 def a_control() -> general.Control:
@@ -101,17 +147,36 @@ def a_control() -> general.Control:
 
 def contexts_run() -> dict[str, Any]:
     return {
-        "bank": a_bank(), "base": a_base(), "law": runs.Law.SIGN, "noises": np.ones(K), "reward_rng": rng(),
-        "rng": rng(), "horizon": T, "checkpoints": places(3, T), "own": bank.RidgeBank(K, C), "record": True,
-    }  # fmt: skip
+        "bank": a_bank(),
+        "base": a_base(),
+        "law": runs.Law.SIGN,
+        "noises": np.ones(K),
+        "reward_rng": rng(),
+        "rng": rng(),
+        "horizon": T,
+        "checkpoints": places(3, T),
+        "own": bank.RidgeBank(K, C),
+        "record": True,
+    }
 
 
 def forced_run() -> dict[str, Any]:
     return {
-        "columns": numbers(D, K), "penalty": 1.0, "means": numbers(K), "gaps": np.abs(numbers(K)),
-        "law": runs.Law.SIGN, "noise": 1.0, "reward_rng": rng(), "rng": rng(), "horizon": T,
-        "checkpoints": places(3, T), "keep": 0.5, "first": 0.1, "later": 0.1, "record": True,
-    }  # fmt: skip
+        "columns": numbers(D, K),
+        "penalty": 1.0,
+        "means": numbers(K),
+        "gaps": np.abs(numbers(K)),
+        "law": runs.Law.SIGN,
+        "noise": 1.0,
+        "reward_rng": rng(),
+        "rng": rng(),
+        "horizon": T,
+        "checkpoints": places(3, T),
+        "keep": 0.5,
+        "first": 0.1,
+        "later": 0.1,
+        "record": True,
+    }
 
 
 def python_fit(*given: Any) -> float:
@@ -124,10 +189,6 @@ def many(features: int) -> tuple[Any, ...]:
 
 
 MIXED = (places(0, -1, 1, -1, 2), places(0, 1, 0, 2, 0), numbers(3, D), numbers(N), np.ones(N))
-
-
-def kept(model: Any) -> Any:
-    return model.arrays()
 
 
 # Of each public name: what to call, after whatever went before, and good arguments, by position or by name.
@@ -174,16 +235,19 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "bank.RidgeBank.gather": lambda: (a_bank().gather, many(C)),
     "bank.RidgeBank.revise": lambda: (a_bank().revise, (0, numbers(C), 1.0, None, 1.0)),
     "bank.RidgeBank.add": lambda: (
-        a_bank().add, (np.zeros((2, 2, C + 1, C)), np.zeros((2, 2)), places(1, -1), 3),
-    ),  # fmt: skip
+        a_bank().add,
+        (np.zeros((2, 2, C + 1, C)), np.zeros((2, 2)), places(1, -1), 3),
+    ),
     "bank.RidgeBank.over": lambda: (a_bank().over, (places(2, -1),)),
     "bank.RidgeBank.copy": lambda: (a_bank().copy, ()),
     "bank.RidgeBank.restore": lambda: (
-        a_bank().restore, (a_bank().sums, a_bank().solved, a_bank().runs, a_bank().counts, 3),
-    ),  # fmt: skip
+        a_bank().restore,
+        (a_bank().sums, a_bank().solved, a_bank().runs, a_bank().counts, 3),
+    ),
     "bank.RidgeBank.put": lambda: (
-        a_bank().put, (1, np.eye(C), numbers(C), 0.5, np.zeros((2, C + 1, C))),
-    ),  # fmt: skip
+        a_bank().put,
+        (1, np.eye(C), numbers(C), 0.5, np.zeros((2, C + 1, C))),
+    ),
     "bank.RidgeBank.note": lambda: (a_bank().note, (1, 1.0, 0.5)),
     "bank.RidgeBank.estimates": lambda: (a_bank().estimates, (numbers(C),)),
     "bank.RidgeBank.lengths": lambda: (a_bank().lengths, (numbers(C),)),
@@ -213,46 +277,81 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "hybrid.Hybrid.add": lambda: (
         a_hybrid().add,
         (
-            np.zeros((2, 2, C + 1, C)), np.zeros((2, 2)), np.zeros((2, 2, C, S)), np.zeros((2, S + 1, S)),
-            places(1, -1), 3, 3, 0.0,
+            np.zeros((2, 2, C + 1, C)),
+            np.zeros((2, 2)),
+            np.zeros((2, 2, C, S)),
+            np.zeros((2, S + 1, S)),
+            places(1, -1),
+            3,
+            3,
+            0.0,
         ),
-    ),  # fmt: skip
+    ),
     "hybrid.Hybrid.over": lambda: (a_hybrid().over, (places(2, -1),)),
     "hybrid.Hybrid.copy": lambda: (a_hybrid().copy, ()),
     "hybrid.Hybrid.restore": lambda: (
         a_hybrid().restore,
-        (a_bank(), a_bank(1, S), np.zeros((K, C, S)), np.zeros((K, 2, C, S)), np.zeros((2, S + 1, S)), 0.0, 3),
+        (
+            a_bank(),
+            a_bank(1, S),
+            np.zeros((K, C, S)),
+            np.zeros((K, 2, C, S)),
+            np.zeros((2, S + 1, S)),
+            0.0,
+            3,
+        ),
     ),
     "hybrid.Hybrid.estimates": lambda: (a_hybrid().estimates, (numbers(C), numbers(K, S))),
     "hybrid.Hybrid.widths": lambda: (a_hybrid().widths, (numbers(C), numbers(K, S))),
     "hybrid.Hybrid.deviations": lambda: (
-        a_hybrid().deviations, (numbers(C), numbers(K, S), 1.0, numbers(K * C + S)),
-    ),  # fmt: skip
+        a_hybrid().deviations,
+        (numbers(C), numbers(K, S), 1.0, numbers(K * C + S)),
+    ),
     "hybrid.Hybrid.untold": lambda: (a_hybrid().untold, (numbers(C), numbers(K, S))),
     "hybrid.Hybrid.narrowed": lambda: (
-        a_hybrid().narrowed, (whole(K, 2, C, C) + 1, whole(K, 2, C, S) + 1, whole(2, S, S) + 1),
-    ),  # fmt: skip
+        a_hybrid().narrowed,
+        (whole(K, 2, C, C) + 1, whole(K, 2, C, S) + 1, whole(2, S, S) + 1),
+    ),
     "pending.Pending": lambda: (pending.Pending, (D, K)),
-    "pending.Pending.add_rows": lambda: (pending.Pending(D).add_rows, (numbers(2, D), np.ones(2), places(1, 2))),
+    "pending.Pending.add_rows": lambda: (
+        pending.Pending(D).add_rows,
+        (numbers(2, D), np.ones(2), places(1, 2)),
+    ),
     "pending.Pending.narrowed": lambda: (pending.Pending(D).narrowed, (a_posterior(),)),
     "pending.Pending.copy": lambda: (pending.Pending(D).copy, ()),
     "pending.Pending.whole_numbers": lambda: (pending.Pending(D).whole_numbers, ()),
     "pending.expect_in_bank": lambda: (
-        pending.expect_in_bank, (whole(K, 2, C, C), places(0, -1), places(0, 1), numbers(2, C), np.ones(2), 1),
-    ),  # fmt: skip
+        pending.expect_in_bank,
+        (whole(K, 2, C, C), places(0, -1), places(0, 1), numbers(2, C), np.ones(2), 1),
+    ),
     "pending.expect_in_hybrid": lambda: (
         pending.expect_in_hybrid,
         (
-            whole(K, 2, C, C), whole(K, 2, C, S), whole(2, S, S), places(0, -1), places(0, 1), numbers(2, C + S),
-            np.ones(2), 1,
+            whole(K, 2, C, C),
+            whole(K, 2, C, S),
+            whole(2, S, S),
+            places(0, -1),
+            places(0, 1),
+            numbers(2, C + S),
+            np.ones(2),
+            1,
         ),
-    ),  # fmt: skip
+    ),
     "estimators.solve_ridge": lambda: (
-        estimators.solve_ridge, (np.zeros((2, D + 1, D)), 1.0, np.zeros((D + 1, D))),
-    ),  # fmt: skip
+        estimators.solve_ridge,
+        (np.zeros((2, D + 1, D)), 1.0, np.zeros((D + 1, D))),
+    ),
     "estimators.block_estimates": lambda: (
         estimators.block_estimates,
-        (numbers(5, D), places(0, 4, 2), numbers(3), np.ones(3, dtype=bool), places(0, 2), np.ones(2, dtype=bool), 1.0),
+        (
+            numbers(5, D),
+            places(0, 4, 2),
+            numbers(3),
+            np.ones(3, dtype=bool),
+            places(0, 2),
+            np.ones(2, dtype=bool),
+            1.0,
+        ),
     ),
     "estimators.fade_sums": lambda: (estimators.fade_sums, (np.zeros((2, D + 1, D)), 1.0, 0.9)),
     "estimators.solve_discounted": lambda: (
@@ -270,18 +369,22 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
         (numbers(D), 1.0, 1.0, np.eye(D + 1, D), np.zeros(estimators.LOGISTIC_PROGRESS)),
     ),
     "estimators.logistic_fit_is_due": lambda: (
-        estimators.logistic_fit_is_due, (5, 300.0, 1.0, np.zeros(estimators.LOGISTIC_PROGRESS)),
-    ),  # fmt: skip
+        estimators.logistic_fit_is_due,
+        (5, 300.0, 1.0, np.zeros(estimators.LOGISTIC_PROGRESS)),
+    ),
     "estimators.begin_logistic_progress": lambda: (
-        estimators.begin_logistic_progress, (np.zeros(estimators.LOGISTIC_PROGRESS), 5.0),
-    ),  # fmt: skip
+        estimators.begin_logistic_progress,
+        (np.zeros(estimators.LOGISTIC_PROGRESS), 5.0),
+    ),
     "estimators.Fit": lambda: (estimators.Fit, ()),
     "estimators.Fit.update": lambda: (
-        estimators.WeightedFit(D, 1.0).update, (numbers(D), 1.0, 1.0, np.zeros((D + 1, D))),
-    ),  # fmt: skip
+        estimators.WeightedFit(D, 1.0).update,
+        (numbers(D), 1.0, 1.0, np.zeros((D + 1, D))),
+    ),
     "estimators.Fit.restore": lambda: (
-        estimators.WindowedFit(D, 1.0, 3).restore, (estimators.WindowedFit(D, 1.0, 3).memory,),
-    ),  # fmt: skip
+        estimators.WindowedFit(D, 1.0, 3).restore,
+        (estimators.WindowedFit(D, 1.0, 3).memory,),
+    ),
     "estimators.WeightedFit": lambda: (estimators.WeightedFit, (D, 1.0)),
     "estimators.WindowedFit": lambda: (estimators.WindowedFit, (D, 1.0, 5, 3)),
     "estimators.DiscountedFit": lambda: (estimators.DiscountedFit, (D, 1.0, 0.9)),
@@ -289,8 +392,9 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "estimators.LogisticFit": lambda: (estimators.LogisticFit, (D, 1.0, 4)),
     "estimators.PythonFit": lambda: (estimators.PythonFit, (D, 1.0, python_fit, 4)),
     "choosing.Base": lambda: (
-        choosing.Base, {"kind": choosing.Kind.LINTS, "reads": choosing.Reads.READS_WIDTHS, "delta": 0.1, "rate": 0.5},
-    ),  # fmt: skip
+        choosing.Base,
+        {"kind": choosing.Kind.LINTS, "reads": choosing.Reads.READS_WIDTHS, "delta": 0.1, "rate": 0.5},
+    ),
     "choosing.smallest_eigenvalue": lambda: (choosing.smallest_eigenvalue, (np.eye(D),)),
     "choosing.best_arm": lambda: (choosing.best_arm, (numbers(K),)),
     "choosing.tied_arms": lambda: (choosing.tied_arms, (numbers(K),)),
@@ -298,28 +402,40 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "simulation.FixedArmsRun": lambda: (played(simulation.FixedArmsRun, T, places(2, 5)), fixed_run()),
     "simulation.FixedArmsRun.play": lambda: (simulation.FixedArmsRun(**fixed_run()).play, (T, places(2, 5))),
     "general.Control": lambda: (
-        general.Control, {"kind": general.ControlKind.LIMITS, "limit": 0.5, "over": 5, "delta": 0.1},
-    ),  # fmt: skip
+        general.Control,
+        {"kind": general.ControlKind.LIMITS, "limit": 0.5, "over": 5, "delta": 0.1},
+    ),
     "general.GeneralRun": lambda: (
-        played(general.GeneralRun, 1, T, places(2, 5), places(T), numbers(1, K), None, [places(3)]), general_run(),
-    ),  # fmt: skip
+        played(general.GeneralRun, 1, T, places(2, 5), places(T), numbers(1, K), None, [places(3)]),
+        general_run(),
+    ),
     "general.GeneralRun.play": lambda: (
         general.GeneralRun(**general_run(law=runs.Law.TABLE, changing=True)).play,
         {
-            "first": 1, "last": T, "exploring": places(2, 5), "ends": places(4, T), "means": numbers(2, K),
-            "blocks": numbers(T, D, K), "pauses": [places(3)], "rewards": numbers(T, K),
+            "first": 1,
+            "last": T,
+            "exploring": places(2, 5),
+            "ends": places(4, T),
+            "means": numbers(2, K),
+            "blocks": numbers(T, D, K),
+            "pauses": [places(3)],
+            "rewards": numbers(T, K),
         },
-    ),  # fmt: skip
+    ),
     "general.GeneralRun.play_arm": lambda: (
-        general.GeneralRun(**general_run(law=runs.Law.TABLE, changing=True, controls=(), delays=None)).play_arm,
+        general.GeneralRun(
+            **general_run(law=runs.Law.TABLE, changing=True, controls=(), delays=None)
+        ).play_arm,
         (1, True, numbers(K), numbers(D, K), numbers(K), numbers(D)),
     ),
     "contexts.ContextsRun": lambda: (
-        played(contexts.ContextsRun, 1, numbers(T, C), numbers(T, K), places(2, 5)), contexts_run(),
-    ),  # fmt: skip
+        played(contexts.ContextsRun, 1, numbers(T, C), numbers(T, K), places(2, 5)),
+        contexts_run(),
+    ),
     "contexts.ContextsRun.play": lambda: (
-        contexts.ContextsRun(**contexts_run()).play, (1, numbers(T, C), numbers(T, K), places(2, 5)),
-    ),  # fmt: skip
+        contexts.ContextsRun(**contexts_run()).play,
+        (1, numbers(T, C), numbers(T, K), places(2, 5)),
+    ),
     "forced.fading_strength": lambda: (forced.fading_strength, (1.0, 1.0, 1.0, 5.0, 3.0)),
     "forced.least_estimate": lambda: (forced.least_estimate, (1.0, 0.5)),
     "forced.ForcedRun": lambda: (played(forced.ForcedRun, 1, T, whole(T) - 1), forced_run()),
@@ -328,11 +444,14 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "drawing.shift_arms": lambda: (drawing.shift_arms, (numbers(2, D, K), 3, numbers(D), 0.1)),
     "drawing.random_walk": lambda: (drawing.random_walk, (numbers(D), 1.0, 0.1, 4, False, rng())),
     "evaluation.mean_features": lambda: (evaluation.mean_features, (numbers(N, K, D), numbers(N, K))),
-    "evaluation.add_to_blocks": lambda: (evaluation.add_to_blocks, (numbers(3, D), places(0, -1, 1), np.zeros((2, D)))),
+    "evaluation.add_to_blocks": lambda: (
+        evaluation.add_to_blocks,
+        (numbers(3, D), places(0, -1, 1), np.zeros((2, D))),
+    ),
     "evaluation.best_in_rows": lambda: (evaluation.best_in_rows, (numbers(N, K),)),
     "evaluation.law_faults": lambda: (evaluation.law_faults, (numbers(N, K), 1e-9)),
     "evaluation.law_gaps": lambda: (evaluation.law_gaps, (numbers(N, K), numbers(N, K), np.zeros(K))),
-}  # fmt: skip
+}
 
 
 def played(kind: Callable[..., Any], *rounds: Any) -> Callable[..., Any]:
@@ -347,7 +466,7 @@ def played(kind: Callable[..., Any], *rounds: Any) -> Callable[..., Any]:
 
 
 def public_calls() -> Iterator[str]:
-    """Every function, class and method that the stubs of the core name; properties are read of every object."""
+    """Every function, class and method that the stubs of the core name; `read` reads the properties."""
     enums = {"IntEnum"}
     for stub in Path(infex.core.__path__[0]).glob("*.pyi"):
         for node in ast.parse(stub.read_text()).body:
@@ -378,7 +497,7 @@ def test_good_calls_work(name: str) -> None:
 
 
 HUGE = np.broadcast_to(0.0, (2**45,))  # of no memory, but larger than any
-NUMBERS = (
+NUMBERS: tuple[float, ...] = (
     0,
     1,
     -1,
@@ -397,7 +516,7 @@ NUMBERS = (
     np.inf,
     -np.inf,
 )
-OTHERS = (
+OTHERS: tuple[Any, ...] = (
     None,
     "x",
     b"x",
@@ -466,7 +585,7 @@ def hostile_array(draw: Any, good: Any) -> Any:
         values = [
             each
             for each in NUMBERS
-            if array.dtype.kind == "f" or (isinstance(each, int) and -(2**63) <= each < 2**63)
+            if array.dtype.kind == "f" or (isinstance(each, int) and abs(each) < 2**63)
         ]
         array.reshape(-1)[draw(st.integers(0, array.size - 1))] = draw(st.sampled_from(values))
     return array
@@ -511,7 +630,9 @@ def test_whatever_is_given_a_call_works_or_is_refused_by_name(data: Any, name: s
     positional, named = arguments(given)
     values: Any = positional or named
     keys = sorted(named) if named else list(range(len(positional)))
-    for key in data.draw(st.lists(st.sampled_from(keys), min_size=1, max_size=2, unique=True)) if keys else ():
+    for key in (
+        data.draw(st.lists(st.sampled_from(keys), min_size=1, max_size=2, unique=True)) if keys else ()
+    ):
         values[key] = data.draw(hostile(values[key]))
     owner = getattr(call, "__self__", None)
     try:
@@ -521,3 +642,99 @@ def test_whatever_is_given_a_call_works_or_is_refused_by_name(data: Any, name: s
         pass
     with np.errstate(all="ignore"):
         read(owner)
+
+
+@pytest.mark.parametrize("kind", [posterior.RidgePosterior, bank.BankPosterior])
+def test_a_posterior_that_was_never_made_says_nothing(kind: Any) -> None:
+    """As one of a subclass that forgets `super().__init__`."""
+    empty = kind.__new__(kind)
+    read(empty)
+    assert empty.count == 0
+    with pytest.raises(REFUSALS):
+        empty.estimate(0)
+
+
+def test_a_posterior_reads_one_ridge_alone() -> None:
+    """Its estimates were of so many arms as the first ridge has, and read up to those of the second."""
+    says = posterior.RidgePosterior(ridge.Ridge(numbers(D, 2)))
+    assert says.estimates.size == 2
+    with pytest.raises(TypeError, match="once"):
+        says.__init__(ridge.Ridge(numbers(D, 1000)))  # type: ignore[misc]
+    assert says.count == 2
+
+
+def test_nothing_is_read_of_what_has_learnt_since() -> None:
+    model, arms = a_ridge(), a_bank()
+    for says, learn in (
+        (posterior.RidgePosterior(model), lambda: model.absorb(numbers(D), 1.0)),
+        (bank.BankPosterior(arms).over(numbers(C)), lambda: arms.update(0, numbers(C), 1.0)),
+    ):
+        others = [says, says.among([1, 0])]
+        learn()
+        for each in others:
+            for name in ("estimates", "widths", "greedy", "log_det_ratio", "counts"):
+                with pytest.raises(StalePosterior):
+                    getattr(each, name)
+            read(each)
+
+
+def test_an_estimator_in_python_may_call_whatever_it_likes() -> None:
+    """It may learn, restore or play once more while it is asked, and memory stays whole."""
+    calls: list[float] = []
+    ready: list[bool] = []
+
+    def fit(x: Any, reward: float, weight: float, penalty: float, memory: Any, solved: Any) -> float:
+        calls.append(reward)
+        solved[:] = np.eye(D + 1, D)
+        if ready and len(calls) % 3 == 1:
+            inner.update(np.ones(D), 1.0, 1.0, np.zeros((D + 1, D)))
+            inner.restore(np.zeros(4))
+            model.learn(0, 1.0)
+            for again in (
+                lambda: run.play(1, T, places(2), places(T), numbers(1, K)),
+                lambda: run.play(7, T, places(8), places(T), numbers(1, K)),
+                lambda: run.play_arm(1, False, numbers(K)),
+            ):
+                with contextlib.suppress(*REFUSALS):
+                    again()
+        return 0.5
+
+    inner, model = estimators.PythonFit(D, 1.0, fit, 4), a_ridge()
+    run = general.GeneralRun(
+        **general_run(
+            ridge=model, explored=None, own_clock=False, fits=(inner, None), delays=None, controls=()
+        )
+    )
+    ready.append(True)
+    with contextlib.suppress(*REFUSALS):
+        run.play(1, 6, places(2, 5), places(T), numbers(1, K))
+    read(run)
+    read(model)
+    assert calls
+
+
+def play_no_arm(kind: Any, rounds: tuple[Any, ...], **changed: Any) -> None:
+    given = fixed_run(own=None, means=[], gaps=[]) if kind is simulation.FixedArmsRun else changed
+    kind(**given | {"ridge": ridge.Ridge(np.zeros((D, 0)))}).play(*rounds)
+
+
+def test_runs_over_no_arm_are_refused() -> None:
+    given = general_run(explored=None, noises=[], weights=[], delays=None, controls=())
+    with pytest.raises(REFUSALS):
+        play_no_arm(general.GeneralRun, (1, T, places(2), places(T), np.zeros((1, 0))), **given)
+    with pytest.raises(REFUSALS):
+        play_no_arm(simulation.FixedArmsRun, (T, places(2)))
+
+
+@pytest.mark.parametrize(
+    "made", [a_ridge(), a_bank(), a_hybrid(), pending.Pending(D, K)], ids=lambda made: type(made).__name__
+)
+def test_what_is_unpickled_is_checked_as_what_is_made(made: Any) -> None:
+    function, given = made.__reduce__()
+    read(function(*given))
+    for place in range(len(given)):
+        for bad in (*OTHERS, *NUMBERS, np.zeros(1), np.full((K, 2, C + 1, C), np.nan)):
+            changed = [*given[:place], bad, *given[place + 1 :]]
+            with contextlib.suppress(*REFUSALS):
+                read(function(*changed))
+    read(pickle.loads(pickle.dumps(made)))

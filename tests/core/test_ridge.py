@@ -96,7 +96,9 @@ def test_it_goes_on_from_sums_that_were_seen_before() -> None:
     resumed = Ridge(arms.T, 1.0, half.sums)
     resumed.learn(3, 2.0)
     np.testing.assert_allclose(RidgePosterior(resumed).estimates, RidgePosterior(whole).estimates, rtol=1e-12)
-    np.testing.assert_array_equal(RidgePosterior(later).estimates, RidgePosterior(Ridge(arms.T, 1.0, half.sums)).estimates)
+    np.testing.assert_array_equal(
+        RidgePosterior(later).estimates, RidgePosterior(Ridge(arms.T, 1.0, half.sums)).estimates
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,9 @@ def test_a_reward_that_is_taken_out_was_never_there(dim: int, arms: int, count: 
     ridge.revise(gone[0], gone[1], 0.5, gone[2])
     ridge.revise(gone[0], 0.5, None, gone[2])
     assert ridge.told == other.told
-    np.testing.assert_allclose(RidgePosterior(ridge).estimates, RidgePosterior(other).estimates, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        RidgePosterior(ridge).estimates, RidgePosterior(other).estimates, rtol=0, atol=1e-12
+    )
     np.testing.assert_allclose(RidgePosterior(ridge).widths, RidgePosterior(other).widths, rtol=1e-12)
     np.testing.assert_array_equal(ridge.counts[0], other.counts[0])
 
@@ -312,7 +316,14 @@ def test_every_change_raises_the_version_and_no_reading_does() -> None:
     )
     for change in changes:
         before = ridge.version
-        RidgePosterior(ridge).estimates, RidgePosterior(ridge).widths, ridge.theta, ridge.whole_sums(), ridge.arrays(), ridge.copy()
+        (
+            RidgePosterior(ridge).estimates,
+            RidgePosterior(ridge).widths,
+            ridge.theta,
+            ridge.whole_sums(),
+            ridge.arrays(),
+            ridge.copy(),
+        )
         assert ridge.version == before
         change()
         assert ridge.version > before

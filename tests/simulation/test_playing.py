@@ -439,7 +439,9 @@ def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(RidgePosterior(ridge).widths, expected, rtol=1e-8)
     assert run.log_det_ratio == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
     sums = ridge.sums.sum(axis=0)[-1] + ridge.run[2] * ridge.vectors[0]
-    np.testing.assert_allclose(RidgePosterior(ridge).estimates, instance.arms @ np.linalg.solve(gram, sums), atol=1e-8)
+    np.testing.assert_allclose(
+        RidgePosterior(ridge).estimates, instance.arms @ np.linalg.solve(gram, sums), atol=1e-8
+    )
     assert run.explored == 10**6
 
 
