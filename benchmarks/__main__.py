@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    aims,
     ask_tell,
     by_hand,
     disjoint,
@@ -27,6 +28,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def main() -> None:
     """Runs all benchmarks."""
+    write("aims", show_aims())
     write("ask_tell", show_ask_tell())
     write("disjoint", show_disjoint())
     write("hybrid", show_hybrid())
@@ -55,6 +57,15 @@ def show_study() -> dict[str, Any]:
     print(f"replayed at {rate:,.0f} decisions a second (wanted: 50,000); memory: {size:.0f} bytes each")
     print(f"PostgreSQL, two processes of 32 threads: {shared:,.0f} decisions a second (wanted: 3,000)")
     return {"load": load._asdict(), "alone": alone, "long": kept._asdict(), "postgres": shared}
+
+
+def show_aims() -> list[dict[str, Any]]:
+    """What one decision costs, beside its aims."""
+    print("\none decision, and what it was meant to cost\n")
+    rows = aims.table()
+    for row in rows:
+        print(f"  {row.what:54}{row.figure:9.3f} {row.unit:3} aim {row.aim:g}")
+    return [row._asdict() for row in rows]
 
 
 def show_ask_tell() -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.evaluation import empirical_likelihood, evaluate, intervals, ways
-from infex.evaluation.ways import Way, Weighed
+from infex.evaluation import empirical_likelihood, estimators, evaluate, intervals
+from infex.evaluation.estimators import WeightedEstimator, WeightedRounds
 from infex.logs import Log, write
 
 ROUNDS, ARMS, DIM, TRIES = 1_000_000, 10, 10, 5
@@ -43,10 +43,10 @@ def table() -> list[Timed]:
     rng = np.random.default_rng(0)
     law = rng.dirichlet(np.ones(ARMS), size=ROUNDS) * 0.9 + 0.01
     arm = (law.cumsum(axis=1) > rng.random(ROUNDS)[:, None]).argmax(axis=1)
-    probability = law[np.arange(ROUNDS), arm]
+    propensity = law[np.arange(ROUNDS), arm]
     target, fitted = rng.dirichlet(np.ones(ARMS), size=ROUNDS), rng.random((ROUNDS, ARMS))
     reward = (rng.random(ROUNDS) < 0.3).astype(float)
-    weight = target[np.arange(ROUNDS), arm] / probability
+    weight = target[np.arange(ROUNDS), arm] / propensity
 
     def likelihood() -> Any:
         sums = empirical_likelihood.sums_of(weight, reward, 100.0)
@@ -55,7 +55,7 @@ def table() -> list[Timed]:
     return [
         Timed(
             "nine estimates with closed-form intervals",
-            least_seconds(lambda: all_estimates(arm, reward, probability, target, fitted)),
+            least_seconds(lambda: all_estimates(arm, reward, propensity, target, fitted)),
             0.05,
         ),
         Timed("Cressie-Read's interval", least_seconds(likelihood), 0.05),
@@ -67,10 +67,10 @@ def table() -> list[Timed]:
 def commands(arm: Any, reward: Any, law: Any) -> list[Timed]:
     """`infex evaluate` of Parquet with four targets and a page, from start to end, on one core."""
     law = law / law.sum(axis=1, keepdims=True)
-    parts: dict[str, Any] = {"arm": arm, "reward": reward, "probability": law[np.arange(ROUNDS), arm]}
+    parts: dict[str, Any] = {"arm": arm, "reward": reward, "propensity": law[np.arange(ROUNDS), arm]}
     logs = {
         "probabilities alone": Log(**parts),
-        "laws and features of all arms": Log(**parts, laws=law, arms=np.eye(ARMS, DIM)),
+        "laws and features of all arms": Log(**parts, base_propensities=law, arms=np.eye(ARMS, DIM)),
     }
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -100,20 +100,22 @@ def command_seconds(path: Path) -> float:
     return min(times[1:])
 
 
-def all_estimates(arm: Any, reward: Any, probability: Any, target: Any, fitted: Any) -> list[Any]:
+def all_estimates(arm: Any, reward: Any, propensity: Any, target: Any, fitted: Any) -> list[Any]:
     """Weights, clipped, ratio; the model, robust, its ratio, switched, shrunk, bent: with intervals."""
-    rounds: Weighed = ways.weighed(arm, reward, probability, target, fitted)
-    plain = ways.without_model(rounds)
-    by_weights: list[Way] = [ways.WEIGHTS, ways.clipped(5.0), ways.RATIO]
+    rounds: WeightedRounds = estimators.weighted_rounds(arm, reward, propensity, target, fitted)
+    plain = estimators.without_model(rounds)
+    by_weights: list[WeightedEstimator] = [estimators.IPS, estimators.clipped(5.0), estimators.SNIPS]
     by_both = [
-        ways.shrunk(0.0),
-        ways.WEIGHTS,
-        ways.RATIO,
-        ways.switch(5.0),
-        ways.shrunk(10.0),
-        ways.bent(0.1),
+        estimators.shrinkage(0.0),
+        estimators.IPS,
+        estimators.SNIPS,
+        estimators.switch(5.0),
+        estimators.shrinkage(10.0),
+        estimators.subgaussian(0.1),
     ]
-    found = [way.estimate(plain) for way in by_weights] + [way.estimate(rounds) for way in by_both]
+    found = [estimator.estimate(plain) for estimator in by_weights] + [
+        estimator.estimate(rounds) for estimator in by_both
+    ]
     return [intervals.normal(*each, 0.95) for each in found]
 
 
@@ -123,4 +125,4 @@ def modelled(rng: np.random.Generator, arm: Any) -> float:
     reward = offers[np.arange(ROUNDS), arm] @ rng.normal(size=DIM) + 0.1 * rng.normal(size=ROUNDS)
     log = Log(arm=arm, reward=reward, offers=offers)
     target = rng.integers(ARMS, size=ROUNDS)
-    return least_seconds(lambda: evaluate(log, {"other": target}, way="model", noise=0.1, bound=5.0))
+    return least_seconds(lambda: evaluate(log, {"other": target}, estimator="dm", noise=0.1, bound=5.0))

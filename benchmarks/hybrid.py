@@ -131,7 +131,7 @@ def runs(repeats: int = REPEATS) -> list[tuple[str, float]]:
             begun = time.process_time()
             infex.play(instance, policy, PLAYED, seed)
             times.append((time.process_time() - begun) / PLAYED * 1e6)
-        found.append((infex.records.catalog.shown(policy), min(times)))
+        found.append((infex.registry.label_of(policy), min(times)))
     return found
 
 

@@ -55,7 +55,7 @@ class ExactLogistic:
 
     def start(self, columns: Floats, penalty: float) -> LogisticFit:
         """Statistics that are not used: runs are compiled."""
-        return Logistic().start(columns, penalty)
+        return Logistic().new_model(columns, penalty)
 
 
 def steep(seed: int) -> LinearInstance:

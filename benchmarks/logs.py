@@ -46,7 +46,7 @@ def uniform_log(rounds: int, offers: bool) -> Log:
     played = looks[np.arange(rounds) if offers else 0, arm]
     reward = played[:, 0] + 0.3 * rng.normal(size=rounds)
     parts: dict[str, Any] = {"offers": looks} if offers else {"arms": looks[0]}
-    return Log(arm=arm, reward=reward, probability=np.full(rounds, 1 / LOG_ARMS), **parts)
+    return Log(arm=arm, reward=reward, propensity=np.full(rounds, 1 / LOG_ARMS), **parts)
 
 
 def reading() -> list[Paced]:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import infex
+from infex import registry
 from infex.planning import Plan, plan
 from infex.planning.beliefs import belief
 from infex.planning.pools import Pool
-from infex.records import catalog
 
 HORIZON = 10_000
 FURTHER = 400  # problems that no plan has met
@@ -28,7 +28,7 @@ MOST_EXPLORATIONS, MOST_RATIO = 1_000, 1.3
 def further(expression: str) -> float:
     """The mean regret on problems that no plan has met."""
     pool = Pool(belief(None, None, 10, 100, 1.0, 1.0, None), seed=OTHER_SEED, place=PLACE)
-    policy: Any = catalog.parse(expression)
+    policy: Any = registry.parse(expression)
     seeds = range(pool.first, pool.first + FURTHER)
     runs = infex.play_many(pool.upto(FURTHER), policy, HORIZON, seeds, paired=True)
     return float(np.mean([run.regret for run in runs]))

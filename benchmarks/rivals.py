@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from infex import play
+from infex import play, registry
 from infex.environments import gaussian
-from infex.records import catalog
 
 POLICIES = (
     "OLSBandit",
@@ -49,7 +48,7 @@ def table(repeats: int = 3) -> list[Row]:
         instance = gaussian(dim, arms, seed=1)
         solves = _solves(dim, arms)
         for name in POLICIES:
-            policy = catalog.parse(name)
+            policy = registry.parse(name)
             play(instance, policy, 50)
             best = min(play(instance, policy, HORIZON).seconds for _ in range(repeats))
             found.append(Row(dim, arms, name, 1e6 * best / HORIZON, solves))

@@ -46,7 +46,7 @@ def tell(campaign: str, one: str, other: str, logs: dict[str, Log]) -> None:
     """Predicts what `other` gets from the log of `one`."""
     log, seen = logs[one], logs[other].reward
     target = Uniform() if other == "random" else shares_of(logs[other], log.count)[log.others["position"]]
-    found = evaluation.evaluate(log, {other: target}, way="weights", rewards=(0.0, 1.0))[other]
+    found = evaluation.evaluate(log, {other: target}, estimator="ips", rewards=(0.0, 1.0))[other]
     error = 1.96 * seen.std() / np.sqrt(seen.size)
     predicted = f"{found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"
     print(

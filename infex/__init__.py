@@ -26,8 +26,8 @@ from infex.errors import SparseExploration as SparseExploration
 from infex.models.posterior import Posterior as Posterior
 from infex.models.posterior import Spent as Spent
 from infex.policies import *  # noqa: F403 - a new policy is a line there, and stands here too
-from infex.records import from_record as from_record
-from infex.records import to_record as to_record
+from infex.registry import from_record as from_record
+from infex.registry import to_record as to_record
 from infex.schedules import *  # noqa: F403
 from infex.simulation import Run as Run
 from infex.simulation import play as play

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import math
 import operator
 import os
@@ -131,7 +132,7 @@ def safe_repr(value: object) -> str:
 
     The `repr` of a user's object is not called: it may raise anything.
 
-    >>> told([1, "x"]), told(object())
+    >>> safe_repr([1, "x"]), safe_repr(object())
     ("[1, 'x']", 'an object')
     """
     kind = type(value)
@@ -185,6 +186,15 @@ def plain(value: float) -> str:
     ('2', '0.1')
     """
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def imported(reference: str, error: type[InfexError], without: str) -> Any:
+    """The object that `package.module:object` names; else an `error` that begins with `without`."""
+    module, _, name = reference.partition(":")
+    try:
+        return operator.attrgetter(name)(importlib.import_module(module))
+    except (Exception, SystemExit) as reason:  # a module may raise anything while it is imported
+        raise error(f"{without}: {reason}") from reason
 
 
 def importable(thing: object, module: str, name: str) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from infex import Decision, Posterior
-from infex.policies.base import law_allowed, traits_of
+from infex.policies.base import policy_info, propensity_allowed
 
 
 def unnamed(decision: Decision) -> Decision:
@@ -18,4 +18,4 @@ def all_unnamed(decisions: Any) -> list[Decision]:
 
 def probability(policy: Any, t: int, posterior: Posterior, arm: int) -> float | None:
     """The chance that a bandit's policy picks an arm, if the policy tells."""
-    return law_allowed(traits_of(policy), t, posterior, arm)
+    return propensity_allowed(policy_info(policy), t, posterior, arm)

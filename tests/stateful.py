@@ -168,9 +168,9 @@ class Stiffening:
 
     begun: list[int] = field(default_factory=list)
 
-    def start(self, columns: Any, penalty: float) -> Any:
+    def new_model(self, columns: Any, penalty: float) -> Any:
         self.begun.append(1)
-        return infex.models.Ridge().start(columns, penalty * 4.0 ** len(self.begun))
+        return infex.models.Ridge().new_model(columns, penalty * 4.0 ** len(self.begun))
 
 
 class FallingWeight:

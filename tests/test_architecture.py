@@ -28,33 +28,33 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "adapters": GROUND | {"models", "policies"},
     "features": GROUND,
     "environments": GROUND | {"streams", "core"},
-    "records": GROUND  # models: a decision says what its reward is learnt on
+    "registry": GROUND  # models: a decision says what its reward is learnt on
     | {"models", "schedules", "policies", "features", "environments"},
     "bandit": GROUND
     | {"version", "files", "streams", "schedules", "models", "policies"}
-    | {"features", "records", "statistics", "logs"},
+    | {"features", "registry", "statistics", "logs"},
     "study": GROUND
-    | {"version", "files", "models", "schedules", "policies", "features", "records", "bandit"}
+    | {"version", "files", "models", "schedules", "policies", "features", "registry", "bandit"}
     | {"logs"},
-    "logs": GROUND | {"files", "core", "schedules", "features", "records"},
+    "logs": GROUND | {"files", "core", "schedules", "features", "registry"},
     "simulation": GROUND
     | {"bandit", "streams", "schedules", "models", "policies", "environments"}
-    | {"core", "records"},
+    | {"core", "registry"},
     "theory": GROUND | {"schedules", "models"},
     "verification": GROUND
     | {"bandit", "streams", "schedules", "models", "policies", "environments", "simulation", "theory"},
     "reports": GROUND | {"files", "statistics"},
     "experiments": GROUND
-    | {"files", "statistics", "schedules", "models", "policies", "environments", "records"}
+    | {"files", "statistics", "schedules", "models", "policies", "environments", "registry"}
     | {"simulation", "reports"},
     "planning": GROUND
-    | {"files", "streams", "statistics", "schedules", "models", "policies", "environments", "records"}
+    | {"files", "streams", "statistics", "schedules", "models", "policies", "environments", "registry"}
     | {"features", "logs", "simulation", "reports"},
     "evaluation": GROUND
     | {"files", "streams", "core", "theory", "models", "features", "policies", "environments"}
-    | {"records", "bandit", "simulation", "logs", "reports", "planning"},
-    "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
-    "client": GROUND | {"records"},
+    | {"registry", "bandit", "simulation", "logs", "reports", "planning"},
+    "service": GROUND | {"version", "files", "streams", "registry", "bandit", "study"},
+    "client": GROUND | {"registry"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
     | {"logs", "evaluation", "study", "service"},
     "__main__": {"cli"},

@@ -29,14 +29,14 @@ PROGRAM = """
 import numpy as np
 import infex
 from infex.policies.compiled import compiled_spec
-from infex.records import catalog, registry
-from infex.records.stream_names import stream_name
+from infex import registry
+from infex.registry import stream_name
 
 policy = infex.Midpoint(bonus=0.6)
 assert "Midpoint" in dir(infex)
 assert registry.POLICIES["Midpoint"].kind is infex.Midpoint
 assert infex.from_record(infex.to_record(policy)) == policy
-assert catalog.parse("Infex(Midpoint(bonus=0.6), every(5))").base == policy
+assert registry.parse("Infex(Midpoint(bonus=0.6), every(5))").base == policy
 assert stream_name(policy) == "Midpoint(bonus=0.6)"
 assert compiled_spec(policy) is None
 

@@ -14,8 +14,8 @@ from infex.arrays import Bools, Floats, Integers, Label, brief, columns_of, is_m
 from infex.checks import whole
 from infex.errors import DamagedFile, InvalidArms, InvalidContext, InvalidSetting, UnknownArm
 from infex.features import Disjoint, Encoded, FeatureMap, Hybrid, Interactions, Joined
-from infex.features.base import TurningMap, encoder_of, refuse_all_but_context, staying, unit_of
-from infex.features.vectors import contexts_of, one_by_one, vectors_of
+from infex.features.base import MutableArms, check_context_alone, encoder_of, remaining, unit_of
+from infex.features.vectors import context_sequence, table_rows, vectors_of
 from infex.models.layout import GONE, ContextOffer, DesignRows, Layout, Offer, PerArm
 
 Labels = tuple[Label, ...] | None
@@ -86,7 +86,7 @@ class Logged(NamedTuple):
     """Rows of a log: the place of each arm, what its reward is learnt on, and rules that contexts took."""
 
     places: Integers
-    grounds: DesignRows
+    design: DesignRows
     noticed: Counter[str]
 
 
@@ -180,7 +180,7 @@ class Fixed:
 
     def removed(self, which: object) -> tuple[Fixed, Integers]:
         """Without some arms, named by label where arms have labels; and the old places of the rest."""
-        _, stay = _parted(which, self.labels, self.columns.shape[1])
+        _, stay = _split(which, self.labels, self.columns.shape[1])
         names = None if self.labels is None else tuple(self.labels[place] for place in stay)
         found = Fixed(np.ascontiguousarray(self.columns[:, stay]), names, self.rescale)
         found.allow(None if self.allowed is None else self.allowed[stay])
@@ -290,7 +290,7 @@ class Mapped:
         return request._replace(context=self.encoder.encode(context))
 
     def offer(self, request: Request) -> Offered:
-        refuse_all_but_context(request.context, request.arms, request.labels)
+        check_context_alone(request.context, request.arms, request.labels)
         offer = self.joined(request.context)
         return Offered(offer, self.labels, _both(self.allowed, request.allowed, self.features.count))
 
@@ -314,7 +314,7 @@ class Mapped:
         self, asked: object, labels: Iterable[Iterable[Label] | None] | None, rules: BatchRules
     ) -> list[Request]:
         _refuse_labels(labels)
-        contexts = contexts_of(asked if self.encoder is None else one_by_one(asked))
+        contexts = context_sequence(asked if self.encoder is None else table_rows(asked))
         rows = zip(contexts, rules.each(len(contexts)), strict=True)
         return [Request(None, None, context, *rule) for context, rule in rows]
 
@@ -327,7 +327,7 @@ class Mapped:
         if len(given) != places.size:
             raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
         if isinstance(features, Disjoint):
-            return Logged(places, DesignRows.in_blocks(places, _vectors(features, given)), noticed)
+            return Logged(places, DesignRows.on_arm_rows(places, _vectors(features, given)), noticed)
         if isinstance(features, Interactions):
             inside = _vectors(features, given)
             products = features.arms[places][:, :, None] * inside[:, None, :]
@@ -339,7 +339,7 @@ class Mapped:
             rows[n] = offer.row(place) if isinstance(offer, ContextOffer) else offer[:, place]
         apart = isinstance(self.layout, PerArm)
         return Logged(
-            places, DesignRows.in_blocks(places, rows) if apart else DesignRows.on_rows(rows), noticed
+            places, DesignRows.on_arm_rows(places, rows) if apart else DesignRows.on_rows(rows), noticed
         )
 
     def _read_all(self, contexts: object) -> tuple[Sequence[object], Counter[str]]:
@@ -349,7 +349,7 @@ class Mapped:
         """
         is_read = isinstance(contexts, list) and all(type(each) is Encoded for each in contexts)
         if self.encoder is None or is_read:
-            return contexts_of(contexts), Counter()
+            return context_sequence(contexts), Counter()
         rows, noticed = self.encoder.encode_many(contexts)
         times = Counter({str(rule): whole(f"how often {rule!r}", n, least=0) for rule, n in noticed.items()})
         return [Encoded(row) for row in rows], +times
@@ -360,7 +360,7 @@ class Mapped:
     def added(self, arms: object, labels: Iterable[Label] | None) -> tuple[Mapped, Integers]:
         """With new arms behind the others; and the old place of each, -1 for a new one."""
         before = self.features.count
-        found = Mapped(self._turning().with_arms(arms, labels), self.rescale)
+        found = Mapped(self._mutable().with_arms(arms, labels), self.rescale)
         new = found.features.count - before
         if new == 0:
             raise InvalidArms("there must be at least one arm to add, got none")
@@ -371,8 +371,8 @@ class Mapped:
 
     def removed(self, which: object) -> tuple[Mapped, Integers]:
         """Without some arms, named by label where arms have labels; and the old places of the rest."""
-        gone, stay = _parted(which, self.labels, self.features.count)
-        found = Mapped(self._turning().without(gone), self.rescale)
+        gone, stay = _split(which, self.labels, self.features.count)
+        found = Mapped(self._mutable().without(gone), self.rescale)
         found.allow(None if self.allowed is None else self.allowed[stay])
         found.removals = self.removals
         return found, stay
@@ -410,8 +410,8 @@ class Mapped:
         if any(list(gone) != sorted(set(gone)) for _, gone in self.removals):
             raise DamagedFile("the places of arms that were removed are in no order")
 
-    def _turning(self) -> TurningMap:
-        if not isinstance(self.features, TurningMap):
+    def _mutable(self) -> MutableArms:
+        if not isinstance(self.features, MutableArms):
             raise InvalidArms("arms of a map of your own come and go only if it has with_arms and without")
         return self.features
 
@@ -419,7 +419,7 @@ class Mapped:
 def _vectors(features: Disjoint | Interactions, contexts: Sequence[object]) -> Floats:
     """Contexts as a map reads them, (n, c)."""
     if features.context is None:
-        return vectors_of(contexts, features.context_dim, features.longest)
+        return vectors_of(contexts, features.context_dim, features.longest).rows
     rows = [features.within(context) for context in contexts]
     return np.array(rows).reshape(len(contexts), features.context_dim)
 
@@ -605,10 +605,10 @@ def places_of_all(arms: object, labels: Labels, count: int) -> Integers:
     return places
 
 
-def _parted(which: object, labels: Labels, count: int) -> tuple[set[int], Integers]:
+def _split(which: object, labels: Labels, count: int) -> tuple[set[int], Integers]:
     """The places of the arms that are named, and of those that stay, at least one."""
     places = places_by_name(labels, count)
     gone = {place_of(name, places, labels is not None) for name in _listed(which)}
     if len(gone) == count:
         raise InvalidArms(f"at least one arm must stay; asked to remove all {len(gone)}")
-    return gone, np.array(staying(count, gone))
+    return gone, np.array(remaining(count, gone))

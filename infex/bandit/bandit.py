@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Floats, Integers, Label, fitting, fitting_rows, is_masked, shown
-from infex.bandit import persistence
+from infex.arrays import Bools, Floats, Integers, Label, fitting_rows, is_masked, shown
+from infex.bandit import archive
 from infex.bandit.agent import Agent, Step
 from infex.bandit.arms import (
+    MOST_AT_ONCE,
     NOTHING_ASKED,
-    Arms,
     BatchRules,
     Changing,
     Fixed,
@@ -39,13 +39,13 @@ from infex.bandit.arms import (
 )
 from infex.bandit.decision import Decision, DecisionRecord, Decisions
 from infex.bandit.exploration import Exploration, warn_if_underexplored
-from infex.bandit.ids import Ids, past_from
+from infex.bandit.ids import Ids
 from infex.bandit.intervals import NoiseIntervals, checked_level
 from infex.bandit.logger import DecisionLogger, arm_count, header_of, request_behind, row_of
-from infex.bandit.pending import Pending, Waiting, moved
-from infex.bandit.persistence import FilePath
+from infex.bandit.pending import Pending, PendingEntry, moved
+from infex.bandit.persistence import Parts, no_pulls, taught_of
 from infex.bandit.prior import Prior
-from infex.bandit.replication import PREFIX, Changes, Replication, new_deltas, shape_of
+from infex.bandit.replication import Changes, Replication, new_deltas, shape_of
 from infex.bandit.reshape import ArmsRemoved, FeaturesAdded, Reshaping, extended
 from infex.bandit.rewards import (
     ON_DUPLICATE,
@@ -60,9 +60,7 @@ from infex.bandit.rewards import (
 from infex.checks import one_of, real, safe_repr, whole
 from infex.errors import (
     AlreadyTold,
-    CannotLoad,
     CannotMerge,
-    CannotSave,
     DamagedFile,
     DuplicateId,
     InfexError,
@@ -81,42 +79,31 @@ from infex.features import Encoded, FeatureMap
 from infex.features.base import ScaledMap, checked_map, encoder_of
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
-from infex.logs.log_marks import MARKS_KEPT, Taught
-from infex.models.base import Arrays, Estimator, checked_estimator, in_unit
-from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, Layout, PerArm, radius_at
-from infex.models.model import ModelState, Turns
+from infex.logs.log_marks import Taught
+from infex.models.base import Estimator, checked_estimator, rescaled
+from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_of
 from infex.models.pending import PendingWay
 from infex.models.pending import narrows as narrows_by
 from infex.models.posterior import Posterior
+from infex.models.state import ModelState, ObservationNumbers
 from infex.models.sums import Revision
 from infex.policies.base import (
-    UNSAID_DELTA,
     Policy,
-    Traits,
+    PolicyInfo,
+    check_schedule_status,
     checked,
-    refuse_turn,
-    revived,
-    settled,
-    traits_of,
+    policy_info,
+    restore_state,
 )
-from infex.policies.choice import Choice, Reason, Turn, checked_choice, tied
-from infex.policies.infex import laws_of
-from infex.policies.ucb import DEFAULT, forgotten
-from infex.records.catalog import shown as shown_thing
-from infex.records.description import describe, describe_map
-from infex.records.notes import note_of, note_record
+from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
+from infex.policies.infex import base_propensities
+from infex.policies.ucb import DEFAULT, without_parameters
+from infex.registry import describe, label_of
 from infex.schedules.base import a_round
 from infex.streams import Rounds
-from infex.version import __version__
 
 STREAM = "bandit"
 NOT_COPIED = ("_lock", "_draws", "_log")
-SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
-ALWAYS_HELD = 10**6  # numbers of a model that take too little memory to look for them in its file
-BAD_CONTENT = (
-    InfexError, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
-    MemoryError,
-)  # fmt: skip
 
 
 class Correction(NamedTuple):
@@ -127,7 +114,7 @@ class Correction(NamedTuple):
     """
 
     counted: float
-    turns: Turns
+    turns: ObservationNumbers
 
 
 @final
@@ -197,49 +184,43 @@ class Bandit:
         source.allow(allowed)
         known = checked("policy", policy)
         prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
-        apart = traits_of(known).uses_explored
-        memory = ModelState.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
-        memory.pulls = _no_pulls(source)
-        agent = Agent(known, memory)
-        self._begin(source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending())
+        apart = policy_info(known).uses_explored
+        model = ModelState.empty(source.layout, prior.inside, apart, rescaled(estimator, source.unit))
+        model.pulls = no_pulls(source)
+        agent = Agent(known, model)
+        self._assemble(
+            Parts(
+                source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending(),
+                Replication(), Taught(), narrowing,
+            )
+        )  # fmt: skip
         warn_if_underexplored(agent.policy, source.layout, horizon)
-        self._foresee(narrowing)
         if log is not None:
             self.log_to(log)
 
-    def _begin(
-        self,
-        arms: Arms,
-        agent: Agent,
-        seed: int,
-        estimator: Estimator | None,
-        prior: Prior,
-        rule: RewardRule,
-        history: RewardHistory | None,
-        ids: Ids,
-        pending: Pending,
-    ) -> None:
-        self._arms, self._agent, self._seed, self._estimator, self._prior = (
-            arms,
-            agent,
-            seed,
-            estimator,
-            prior,
-        )
-        self._rule, self._history, self._ids, self._pending = rule, history, ids, pending
-        self._draws = Rounds(seed, STREAM)
+    def _assemble(self, parts: Parts) -> None:
+        self._arms, self._agent, self._seed = parts.arms, parts.agent, parts.seed
+        self._estimator, self._prior, self._rule = parts.estimator, parts.prior, parts.rule
+        self._history, self._ids, self._pending = parts.history, parts.ids, parts.pending
+        self._replication, self._taught = parts.replication, parts.taught
+        self._draws = Rounds(self._seed, STREAM)
         self._lock = threading.RLock()
-        self._replication = Replication()
-        self._taught = Taught()
         self._log: DecisionLogger | None = None
-        self._follow()
+        self._read_policy()
+        self._track_pending(parts.narrows)
         _ALIVE.add(self)
 
-    def _follow(self) -> None:
+    def _parts(self) -> Parts:
+        return Parts(
+            self._arms, self._agent, self._seed, self._estimator, self._prior, self._rule, self._history,
+            self._ids, self._pending, self._replication, self._taught, self.narrows,
+        )  # fmt: skip
+
+    def _read_policy(self) -> None:
         """What is read off the policy, once."""
-        traits = self._agent.traits
-        self._radius = DEFAULT.radius if traits.radius is None else traits.radius
-        self._rule.follow(traits.greatest)
+        info = self._agent.info
+        self._radius = DEFAULT.radius if info.radius is None else info.radius
+        self._rule.follow(info.reward_bound)
 
     # One decision: decide, then apply
 
@@ -304,23 +285,47 @@ class Bandit:
         with self._lock:
             requests = self._arms.requests(asked, labels, BatchRules(allowed, offered, explore))
             keys = self._own_ids(ids, len(requests))
-            account, note, taken = self._agent.account.copy(), self._agent.note, []
+            account, policy_state = self._agent.account.copy(), self._agent.policy_state
+            taken: list[tuple[Request, DecisionRecord]] = []
             try:
-                for given, key in zip(requests, keys, strict=True):
-                    request = self._arms.read(given)
-                    record = self._decide(request, key)
+                while len(taken) < len(requests):
+                    request = self._arms.read(requests[len(taken)])
+                    record = self._decide(request, keys[len(taken)])
                     self._apply(record)
                     taken.append((request, record))
+                    for key in keys[len(taken) : len(taken) + self._repeats(request, record)]:
+                        record = self._repeated(record, key)
+                        self._apply(record)
+                        taken.append((request, record))
                 if self._log is not None:
                     self._write_rows(taken)
             except BaseException as error:
-                self._agent.account, self._agent.note = account, note
+                self._agent.account, self._agent.policy_state = account, policy_state
                 self._pending.remove_after(account.t)
-                self._foresee(self.narrows)
+                self._track_pending(self.narrows)
                 if isinstance(error, InfexError) and len(requests) > 1 and len(taken) < len(requests):
                     raise type(error)(f"request {len(taken)}: {error}") from error
                 raise
         return Decisions(record.decision for _, record in taken)
+
+    def _repeats(self, request: Request, record: DecisionRecord) -> int:
+        """How many further rounds of a batch have the decision that was just applied.
+
+        Over fixed arms, with nothing learnt in between, greedy rounds do, until the next that may explore.
+        """
+        if (
+            request is not NOTHING_ASKED
+            or record.schedule_status is not ScheduleStatus.REST
+            or record.policy_state is not None
+        ):
+            return 0
+        return int(min(self._agent.greedy_rounds_after(record.decision.t), MOST_AT_ONCE))
+
+    def _repeated(self, record: DecisionRecord, own_id: str | None) -> DecisionRecord:
+        """The same decision in the next round, under its own id."""
+        t = record.decision.t + 1
+        key = self._ids.of_round(t) if own_id is None else own_id
+        return DecisionRecord(Decision(key, t, *record.decision[2:]), *record[1:])
 
     def decide(
         self,
@@ -355,7 +360,7 @@ class Bandit:
             if not record.own_id:
                 self._ids.adopt(record.decision.id, record.decision.t)
             self._apply(record)
-            self._agent.account.hear()  # rewards may have been told since it was decided
+            self._agent.account.mark_stale()  # rewards may have been told since it was decided
         return record.decision
 
     def _decide(self, request: Request, own_id: str | None) -> DecisionRecord:
@@ -368,15 +373,17 @@ class Bandit:
             mask = offered_mask(request.offered, offered.labels, len(posterior))
             posterior = posterior.requested(mask, may_explore(request.explore))
         rng = self._draws.at(t)
-        step = agent.decide(t, posterior, rng) if agent.traits.trusted else self._watched(t, posterior, rng)
+        decide = agent.decide if agent.info.built_in else self._decide_guarded
+        step = decide(t, posterior, rng)
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
-        decision = self._explained(key, t, step, posterior, offered.labels)
+        decision = self._described(key, step, posterior, offered.labels)
+        choice = step.choice
         return DecisionRecord(
-            decision, step.on, step.choice.turn, step.choice.note, step.loss, noticed, own_id is not None,
-            agent.account.changes,
+            decision, step.on, choice.schedule_status, choice.policy_state, step.loss, noticed,
+            own_id is not None, agent.account.changes,
         )  # fmt: skip
 
-    def _watched(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
+    def _decide_guarded(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
         """What a policy with a user's code does; refused if it changed this bandit while it chose."""
         step, before = None, self._version()
         try:
@@ -388,32 +395,36 @@ class Bandit:
             raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
         return step
 
-    def _explained(self, key: str, t: int, step: Step, posterior: Posterior, labels: Labels) -> Decision:
+    def _described(self, key: str, step: Step, posterior: Posterior, labels: Labels) -> Decision:
         """What was chosen, with all that was known of its arm, among all those on offer."""
-        place, explored, _, reason, _, probability, chance, law, _ = step.choice
-        arm, greedy = posterior.seat(place), posterior.greedy
-        estimate = posterior.estimate(arm)
-        if arm != greedy and not explored and arm in tied(posterior.estimates):
+        place, explored, _, reason, _, propensity, explore_probability, base_propensity, _ = step.choice
+        arm, greedy = step.arm, posterior.greedy
+        if arm != greedy and not explored and arm in best_arms(posterior.estimates):
             greedy = arm
-        margin = radius_at(self._radius(posterior), arm) * posterior.width(arm)
+        estimate, width = posterior.estimate_and_width(arm)
+        radius = self._radius(posterior)
+        margin = radius_of(radius, arm) * width
         if not margin >= 0.0:
-            radius = self._radius(posterior)
             raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
         return Decision(
-            key, t, place, None if labels is None else labels[place], explored, posterior.place(greedy),
-            estimate, estimate - margin, estimate + margin,
-            probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
+            key, step.t, place, None if labels is None else labels[place], explored,
+            place if arm == greedy else posterior.place(greedy), estimate, estimate - margin,
+            estimate + margin, propensity, reason or (Reason.EXPLORED if explored else Reason.GREEDY),
+            explore_probability, base_propensity,
         )  # fmt: skip
 
     def _apply(self, record: DecisionRecord) -> None:
         """The only change that a decision makes."""
         agent, decision, on = self._agent, record.decision, record.on
-        agent.apply(*record.effects)
+        different = decision.explored and decision.arm != decision.greedy
+        agent.apply(
+            decision.t, decision.explored, record.schedule_status, record.loss, different, record.policy_state
+        )
         if record.noticed:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
-        if agent.memory.pending_design is not None:
-            agent.memory.pending_design.add((decision, on))
+        if agent.model.pending_design is not None:
+            agent.model.pending_design.add(decision, on)
 
     def _checked(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
@@ -438,7 +449,7 @@ class Bandit:
             on = self._checked_on(record.on, decision.arm)
         except DamagedFile as error:
             raise InvalidChoice(f"{decision.id!r} cannot be learnt: {error}") from None
-        note, loss = self._checked_choice(record)
+        policy_state, loss = self._checked_choice(record)
         encodes = isinstance(self._arms, Mapped) and self._arms.encoder is not None
         if not isinstance(record.noticed, tuple) or not all(isinstance(rule, str) for rule in record.noticed):
             raise InvalidChoice("what was noticed of a context must be a tuple of texts")
@@ -446,30 +457,33 @@ class Bandit:
             raise InvalidChoice("something was noticed of a context that this bandit has no encoder for")
         if record.played is not None and record.played != self._features_of(decision.arm):
             raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
-        if not _has_turns(self._agent.traits, record.turn is not None):
-            raise InvalidChoice(f"the turn {record.turn!r} cannot be one of {type(policy).__name__}'s")
-        return record._replace(on=on, note=note, loss=loss)
+        if not _fits_schedule(self._agent.info, record.schedule_status is not None):
+            raise InvalidChoice(
+                f"the schedule_status {record.schedule_status!r} cannot be one of {type(policy).__name__}'s"
+            )
+        return record._replace(on=on, policy_state=policy_state, loss=loss)
 
     def _checked_choice(self, record: DecisionRecord) -> tuple[Any, float]:
-        """The note and loss of a record whose choice the policy can have made."""
+        """The policy state and the loss of a record whose choice the policy can have made."""
         decision, arms = record.decision, self._arms
         layout = arms.layout
         count = layout.arms if isinstance(layout, PerArm) else layout.shape[1] or decision.arm + 1
         choice = Choice(
-            decision.arm, decision.explored, record.note, str(decision.reason), None, decision.propensity,
-            decision.explore_probability, decision.base_propensity, record.turn,
+            decision.arm, decision.explored, record.policy_state, str(decision.reason), None,
+            decision.propensity, decision.explore_probability, decision.base_propensity,
+            record.schedule_status,
         )  # fmt: skip
         checked_choice(choice, max(count, 1), arms.dim)
-        refuse_turn(choice, self._agent.account.owed)
+        check_schedule_status(choice, self._agent.account.owed)
         most = None if decision.explored else 0.0
         loss = real("loss", record.loss, least=0, most=most, error=InvalidChoice)
-        return self._checked_note(record.note, decision.t), loss
+        return self._checked_policy_state(record.policy_state, decision.t), loss
 
-    def _checked_note(self, note: Any, t: int) -> Any:
-        note = revived(self.policy, note)
-        if not _accepts(self.policy, note, self._arms.dim):
-            raise InvalidChoice(f"the note of round {t} is not one of {type(self.policy).__name__}'s")
-        return note
+    def _checked_policy_state(self, policy_state: Any, t: int) -> Any:
+        restored = restore_state(self.policy, policy_state, self._arms.dim)
+        if restored is None and policy_state is not None:
+            raise InvalidChoice(f"the policy state of round {t} is not one of {type(self.policy).__name__}'s")
+        return restored
 
     def _checked_on(self, on: DesignRow, arm: int) -> DesignRow:
         """What the reward of an arm is learnt on, if there is such an arm, or so many features."""
@@ -509,7 +523,7 @@ class Bandit:
     def _version(self) -> tuple[int, int, int]:
         """What any change changes: decisions taken, changes of arms and policy, rewards told."""
         account = self._agent.account
-        return account.t, account.changes, self._agent.memory.all.told
+        return account.t, account.changes, self._agent.model.all.n_observations
 
     def _features_of(self, arm: int) -> tuple[float, ...] | None:
         """The features of one of the fixed arms; None where arms change."""
@@ -549,7 +563,7 @@ class Bandit:
                 self._tell_again(decision, reward, weight, one_of("on_duplicate", on_duplicate, ON_DUPLICATE))
                 return
             value = self._rule.number(reward)
-            waiting = self._waiting(decision)
+            waiting = self._pending_entry(decision)
             self._rule.warn(value, self.policy)
             self._learn(waiting, value, weight)
 
@@ -565,7 +579,7 @@ class Bandit:
         """
         with self._lock:
             every = [decisions] if isinstance(decisions, str) else decisions
-            waiting = [self._waiting(each) for each in every]
+            waiting = [self._pending_entry(each) for each in every]
             key, times = (
                 Counter(each.decision.id for each in waiting).most_common(1)[0] if waiting else ("", 0)
             )
@@ -574,9 +588,9 @@ class Bandit:
             values = self._rule.numbers(rewards, len(waiting))
             counts = checked_weights(weights, len(waiting))
             rows = list(zip(waiting, values.tolist(), counts.tolist(), strict=True))
-            memory = self._agent.memory
+            model = self._agent.model
             for (_, on), value, weight in rows:
-                memory.counted(on, value, weight)  # which refuses it, before anything is learnt
+                model.effective_weight(on, value, weight)  # which refuses it, before anything is learnt
             if values.size:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
             if self._log is not None:
@@ -587,30 +601,30 @@ class Bandit:
     def drop(self, decision: Decision | str | int) -> None:
         """Forgets a decision whose reward will never come."""
         with self._lock:
-            self._resolve(self._waiting(decision))
+            self._resolve(self._pending_entry(decision))
 
-    def _learn(self, waiting: Waiting, reward: float, weight: float, logged: bool = False) -> None:
+    def _learn(self, waiting: PendingEntry, reward: float, weight: float, logged: bool = False) -> None:
         """Learns the reward of a pending decision, or refuses it and changes nothing."""
         decision, on = waiting
         agent = self._agent
         if self._log is not None and not logged:
-            agent.memory.counted(on, reward, weight)  # which refuses it
+            agent.model.effective_weight(on, reward, weight)  # which refuses it
             self._log.write_rewards([(decision, reward, weight)])
-        turns = None if self._history is None else agent.memory.turns(on, decision.explored)
+        turns = None if self._history is None else agent.model.observation_numbers(on, decision.explored)
         counted = agent.learn(decision.arm, on, reward, decision.explored, weight)
-        if agent.memory.pulls is not None:
+        if agent.model.pulls is not None:
             self._count_pull(decision)
         self._resolve(waiting)
         if self._history is not None and turns is not None:
             self._history.add(waiting, Learnt(reward, weight, counted, turns))
 
-    def _resolve(self, waiting: Waiting) -> None:
+    def _resolve(self, waiting: PendingEntry) -> None:
         """A decision was told, or dropped: it is pending no more."""
         self._pending.remove(waiting.decision.id)
-        if self._agent.memory.pending_design is not None:
-            self._agent.memory.pending_design.remove(*waiting)
+        if self._agent.model.pending_design is not None:
+            self._agent.model.pending_design.remove(*waiting)
 
-    def _waiting(self, decision: Decision | str | int) -> Waiting:
+    def _pending_entry(self, decision: Decision | str | int) -> PendingEntry:
         """The pending decision that is meant, and what its reward is learnt on."""
         key = _id_of(decision)
         waiting = self._pending.find(key)
@@ -630,7 +644,7 @@ class Bandit:
         found = history.find(key) if self._pending.find(key) is None else None
         if found is None:
             try:
-                waiting = self._waiting(given)
+                waiting = self._pending_entry(given)
             except AlreadyTold:
                 raise NotRemembered(
                     f"decision {key!r} was dropped, or has its reward, and is not among the last "
@@ -661,18 +675,18 @@ class Bandit:
 
     def _revise(self, revision: Revision, own_turn: int | None) -> None:
         """All that was learnt is as if a reward had been told as `revision.after`."""
-        if self._agent.traits.pupils:
+        if self._agent.info.learners:
             raise NotKept(
                 f"{safe_repr(self.policy)} keeps a state of its own, of which no reward can be changed"
             )
         if revision.after is not None:
-            self._agent.memory.all.refuse(revision.after)
-        self._agent.memory.revise(revision, own_turn)
-        self._agent.account.hear()
+            self._agent.model.all.check_reward(revision.after)
+        self._agent.model.revise(revision, own_turn)
+        self._agent.account.mark_stale()
 
     def _count_pull(self, decision: Decision) -> None:
         """One more reward of an arm of a map with one regression, if the arm is still there."""
-        pulls, arms = self._agent.memory.pulls, self._arms
+        pulls, arms = self._agent.model.pulls, self._arms
         assert pulls is not None
         assert isinstance(arms, Mapped)
         place = arms.place_now(decision.t, decision.arm, decision.label)
@@ -702,30 +716,30 @@ class Bandit:
         ([2, 1], 0)
         """
         with self._lock:
-            agent, memory = self._agent, self._agent.memory
-            places, grounds, noticed = self._arms.logged(arms, contexts)
-            count = grounds.size
+            agent, model = self._agent, self._agent.model
+            places, design, noticed = self._arms.logged(arms, contexts)
+            count = design.size
             values, counts = self._rule.numbers(rewards, count), checked_weights(weights, count)
             tried = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
             if tried.shape != (count,) or tried.dtype != np.bool_ or is_masked(explored):
                 raise InvalidReward(f"explored must be True or False for each of {count} rewards")
-            if memory.searches or agent.traits.pupils:
+            if model.searches or agent.info.learners:
                 for n in range(count):
-                    counts[n] = memory.counted(grounds.on(n), float(values[n]), float(counts[n]))
+                    counts[n] = model.effective_weight(design.on(n), float(values[n]), float(counts[n]))
             if count:
                 self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
-            if agent.traits.pupils:
+            if agent.info.learners:
                 for n in range(count):
-                    row = memory.row(grounds.on(n))
-                    agent.traits.teach(int(places[n]), row, float(values[n]), bool(tried[n]))
-            memory.all.gather(grounds, values, counts)
-            if memory.explored is not None and tried.any():
+                    row = model.row(design.on(n))
+                    agent.info.update(int(places[n]), row, float(values[n]), bool(tried[n]))
+            model.all.bulk_update(design, values, counts)
+            if model.explored is not None and tried.any():
                 mine = np.flatnonzero(tried)
-                memory.explored.gather(grounds.at(mine), values[mine], counts[mine])
-            if memory.pulls is not None:
-                memory.pulls += np.bincount(places, minlength=memory.pulls.size)
+                model.explored.bulk_update(design.at(mine), values[mine], counts[mine])
+            if model.pulls is not None:
+                model.pulls += np.bincount(places, minlength=model.pulls.size)
             agent.account.noticed.update(noticed)
-            agent.account.hear()
+            agent.account.mark_stale()
 
     # What is known
 
@@ -799,8 +813,8 @@ class Bandit:
         """
         checked_level(level)
         with self._lock:
-            mine, on = self._waiting(decision)
-            if mine.t <= self._agent.account.heard:
+            mine, on = self._pending_entry(decision)
+            if mine.t <= self._agent.account.stale_through:
                 raise NotKept(
                     f"something was learnt or changed since {mine.id!r} was decided: ask for its interval "
                     "before the next reward is told, or see `bandit.intervals` for now"
@@ -810,7 +824,7 @@ class Bandit:
     def _intervals(self) -> NoiseIntervals:
         rule = self._rule
         return NoiseIntervals(
-            self._agent.memory, self._estimator, self.policy, rule.range, rule.largest_variance
+            self._agent.model, self._estimator, self.policy, rule.range, rule.largest_variance
         )
 
     def _offer(self, request: Request) -> Any:
@@ -827,8 +841,8 @@ class Bandit:
         where a map multiplies contexts by features of arms, the names of both are joined.
         """
         with self._lock:
-            memory, layout = self._agent.memory, self._arms.layout
-            theta = memory.all.known().theta
+            model, layout = self._agent.model, self._arms.layout
+            theta = model.all.posterior().theta
             if isinstance(on, ArmRow):
                 assert isinstance(layout, PerArm)
                 own = theta[on.arm * layout.dim : (on.arm + 1) * layout.dim]
@@ -836,7 +850,7 @@ class Bandit:
                 names = self._feature_names(layout.dim)
                 names += [f"shared feature {place}" for place in range(layout.shared)]
             else:
-                products = theta * memory.row(on)
+                products = theta * model.row(on)
                 names = self._feature_names(len(products))
             return dict(zip(names, products.tolist(), strict=True))
 
@@ -873,12 +887,12 @@ class Bandit:
         with self._lock:
             self._agent.policy = policy
             self._agent.account.changes += 1
-            self._follow()
+            self._read_policy()
 
     @property
     def policy_state(self) -> Any:
-        """What the policy noted of its own choices, None at first."""
-        return self._agent.note
+        """What the policy remembers of its own choices, None at first."""
+        return self._agent.policy_state
 
     @property
     def seed(self) -> int:
@@ -903,7 +917,7 @@ class Bandit:
     @property
     def arms(self) -> Floats:
         """The fixed arms, (K, d)."""
-        return shown(self._agent.memory.columns.T)
+        return shown(self._agent.model.columns.T)
 
     @property
     def allowed(self) -> Bools | None:
@@ -919,22 +933,22 @@ class Bandit:
     @property
     def narrows(self) -> bool:
         """Do pending decisions narrow what exploring reads? It can be switched at any time."""
-        return self._agent.memory.pending_design is not None
+        return self._agent.model.pending_design is not None
 
     @narrows.setter
     def narrows(self, narrows: bool) -> None:
         if not isinstance(narrows, bool):
             raise InvalidSetting(f"narrows must be True or False, got {narrows!r}")
         with self._lock:
-            self._foresee(narrows)
+            self._track_pending(narrows)
             self._agent.account.changes += 1
 
-    def _foresee(self, narrows: bool) -> None:
+    def _track_pending(self, narrows: bool) -> None:
         """Lets exploring look at all that is pending, or at none of it."""
-        memory = self._agent.memory
-        memory.pending_design = None
+        model = self._agent.model
+        model.pending_design = None
         if narrows:
-            memory.foresee([self._pending.grounds()] if len(self._pending) else [])
+            model.track_pending(self._pending.batch() if len(self._pending) else None)
 
     @property
     def features(self) -> FeatureMap | None:
@@ -974,7 +988,7 @@ class Bandit:
         for its features, numbers from -1 to 1, as `names` names them. With `Logistic` it tells log-odds.
         """
         with self._lock:
-            theta, features = self._agent.memory.all.known().theta, self.features
+            theta, features = self._agent.model.all.posterior().theta, self.features
         return shown(features.in_units(theta) if isinstance(features, ScaledMap) else theta)
 
     @property
@@ -987,13 +1001,13 @@ class Bandit:
     def pulls(self) -> Integers | None:
         """How many rewards every arm was told, (K,); None if arms change every round."""
         with self._lock:
-            memory, layout = self._agent.memory, self._arms.layout
+            model, layout = self._agent.model, self._arms.layout
             if isinstance(self._arms, Changing):
                 return None
             if isinstance(layout, PerArm):
                 offer = ContextOffer(np.zeros(layout.dim), np.zeros((layout.arms, layout.shared)))
-                return memory.offer(offer).pulls
-            return memory.posterior().pulls if memory.pulls is None else shown(memory.pulls.copy())
+                return model.offer(offer).pulls
+            return model.posterior().pulls if model.pulls is None else shown(model.pulls.copy())
 
     @property
     def noticed(self) -> dict[str, int]:
@@ -1010,7 +1024,7 @@ class Bandit:
     def __repr__(self) -> str:
         ignored = "" if self.narrows else " ignored"
         counts = f"t={self.t}, explored={self.explored}, pending={len(self._pending)}{ignored}"
-        return f"Bandit({self._arms} of {self._arms.dim} features, {shown_thing(self.policy)}, {counts})"
+        return f"Bandit({self._arms} of {self._arms.dim} features, {label_of(self.policy)}, {counts})"
 
     # Arms and features that come and go
 
@@ -1032,7 +1046,7 @@ class Bandit:
         ('tea', 'oolong', 'mate')
         """
         with self._lock:
-            self._replace_arms(*self._lasting().added(arms, labels))
+            self._replace_arms(*self._own_arms().added(arms, labels))
 
     def remove_arms(self, which: object) -> Reshaping:
         """Takes the arms in `which` away, by label where arms have labels, else by index.
@@ -1045,11 +1059,11 @@ class Bandit:
         also if an arm of the same label has come since. What is returned says where the others are now.
         """
         with self._lock:
-            before = self._lasting()
-            if self._agent.traits.pupils:
+            before = self._own_arms()
+            if self._agent.info.learners:
                 raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
-            columns = self._agent.memory.columns
+            columns = self._agent.model.columns
             if isinstance(before, Mapped) and isinstance(after, Mapped):
                 after.note_removal(self.t, stay, before.features.count, self._pending.oldest)
             self._replace_arms(after, stay)
@@ -1057,7 +1071,7 @@ class Bandit:
             self._pending.change(changed)
             if self._history is not None:
                 self._history.change(changed)
-            self._foresee(self.narrows)
+            self._track_pending(self.narrows)
             if self._log is not None:
                 with contextlib.suppress(StoreFailed):  # the next row says it again
                     self._write_rows(
@@ -1066,19 +1080,19 @@ class Bandit:
             return ArmsRemoved.of(stay, before)
 
     def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
-        agent, before, layout = self._agent, self._agent.memory, arms.layout
+        agent, before, layout = self._agent, self._agent.model, arms.layout
         if isinstance(arms, Fixed) or isinstance(layout, PerArm):
-            agent.memory = before.over(layout, places)
+            agent.replace_model(before.rearranged(layout, places))
         else:  # one regression for a map knows no arms
             assert before.pulls is not None
-            agent.memory = before.with_pulls(np.where(places >= 0, before.pulls[places], 0))
-        self._replication = self._replication.move(before, agent.memory, places)
+            agent.replace_model(before.with_pulls(np.where(places >= 0, before.pulls[places], 0)))
+        self._replication = self._replication.move(before, agent.model, places)
         if isinstance(layout, PerArm):
-            agent.note = forgotten(agent.note)
+            agent.policy_state = without_parameters(agent.policy_state)
         self._arms = arms
         agent.account.changes += 1
 
-    def _lasting(self) -> Fixed | Mapped:
+    def _own_arms(self) -> Fixed | Mapped:
         if not isinstance(self._arms, Fixed | Mapped):
             raise InvalidArms(
                 "the arms of this bandit change every round: there are none to add to or remove"
@@ -1109,28 +1123,31 @@ class Bandit:
         ('intercept', 'age', 'visits', 'country=FR', 'country=DE', 'country=IT')
         """
         with self._lock:
-            agent, before, narrows = self._agent, self._agent.memory, self.narrows
-            if agent.traits.pupils:
+            agent, before, narrows = self._agent, self._agent.model, self.narrows
+            if agent.info.learners:
                 raise InvalidSetting(
                     f"{safe_repr(self.policy)} keeps a state of its own, of the features there are"
                 )
             arms, widening = extended(self._arms, more, numbers, categories, longest)
             added, prior = FeaturesAdded(widening), self._prior.over(widening.scale)
             kept = {name: array for name, array in before.arrays().items() if name != "columns"}
-            estimator = in_unit(self._estimator, prior.unit)
-            memory = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
-            memory.restore(widening.arrays(kept))
-            memory.pulls = before.pulls
-            note = added.note(agent.note)
-            if not _accepts(self.policy, note, arms.dim):
-                raise NotKept(f"{safe_repr(self.policy)} has noted what cannot be brought to more features")
-            self._replication = self._replication.restart(before, memory)
-            agent.memory, agent.note, self._arms, self._prior = memory, note, arms, prior
+            estimator = rescaled(self._estimator, prior.unit)
+            model = ModelState.empty(arms.layout, prior.inside, before.explored is not None, estimator)
+            model.restore(widening.arrays(kept))
+            model.pulls = before.pulls
+            policy_state = added.policy_state(agent.policy_state)
+            if policy_state is not None and restore_state(self.policy, policy_state, arms.dim) is None:
+                raise NotKept(
+                    f"{safe_repr(self.policy)} keeps a state that cannot be brought to more features"
+                )
+            self._replication = self._replication.restart(before, model)
+            agent.replace_model(model)
+            agent.policy_state, self._arms, self._prior = policy_state, arms, prior
             agent.account.changes += 1
             self._pending.change(added.on)
             if self._history is not None:
                 self._history.change(added.on)
-            self._foresee(narrows)
+            self._track_pending(narrows)
             return added
 
     # What others have learnt
@@ -1146,7 +1163,7 @@ class Bandit:
         """
         with self._lock:
             self._refuse_learners()
-            deltas = self._replication.take(self._ids.name, self._agent.memory)
+            deltas = self._replication.take(self._ids.name, self._agent.model)
             return Changes(self._problem(), deltas)
 
     def apply(self, changes: Changes) -> int:
@@ -1159,26 +1176,26 @@ class Bandit:
             raise CannotMerge(f"a bandit applies what `changes` gave, got {safe_repr(changes)}")
         with self._lock:
             self._refuse_learners()
-            memory, name = self._agent.memory, self._ids.name
-            taught = _taught_of(changes.problem.get("taught", []))
-            new = new_deltas(changes, self._problem(), self._replication, name, memory)
+            model, name = self._agent.model, self._ids.name
+            taught = taught_of(changes.problem.get("taught", []))
+            new = new_deltas(changes, self._problem(), self._replication, name, model)
             for delta in new:
-                self._replication.add(delta, memory)
-                memory.grow(delta.growths)
-                self._agent.account.hear()
+                self._replication.add(delta, model)
+                model.add_statistics(delta.growths)
+                self._agent.account.mark_stale()
             self._taught = self._taught + taught if new else self._taught
             return sum(last - first for delta in new for first, last in delta.spans.values())
 
     def _refuse_learners(self) -> None:
-        if self._agent.traits.pupils:
+        if self._agent.info.learners:
             raise CannotMerge(f"{safe_repr(self.policy)} keeps a state of its own, which does not add up")
 
     def _problem(self) -> dict[str, Any]:
         """What sums are of, as plain data: another bandit takes them in if it is of the same."""
-        layout, memory = self._arms.layout, self._agent.memory
-        return shape_of(layout, memory) | {
-            "estimator": describe(self._estimator) if memory.searches else None,
-            "features": None if self.features is None else describe_map(self.features),
+        layout, model = self._arms.layout, self._agent.model
+        return shape_of(layout, model) | {
+            "estimator": describe(self._estimator) if model.searches else None,
+            "features": describe(self.features),
             "labels": None if self.labels is None else list(self.labels),
             "rows": [] if isinstance(layout, PerArm) else self.arms.tolist(),
             "rewards": None if self.rewards is None else list(self.rewards),
@@ -1225,7 +1242,7 @@ class Bandit:
             return None
         offered = self._arms.offer(request)
         posterior = self._agent.posterior(offered.columns, offered.allowed)
-        found = laws_of(self.policy, decision.t, posterior)
+        found = base_propensities(self.policy, decision.t, posterior)
         return found if found is not None and found[decision.arm] == decision.base_propensity else None
 
     @property
@@ -1256,35 +1273,46 @@ class Bandit:
         Refused where a control has to remember more of them than that.
         """
         with self._lock:
-            traits = self._agent.traits
-            if any(gate.layers for gate in traits.gates):
+            info = self._agent.info
+            if any(controlled_schedule.controls for controlled_schedule in info.controlled_schedules):
                 raise InvalidSetting(
                     "the controls around this schedule remember what no log holds: begin its rounds anew, as "
                     "fresh"
                 )
             explorations = list(zip(rounds.tolist(), losses.tolist(), strict=True))
             counts = float(losses.sum()), int(np.count_nonzero(different))
-            self._agent.account.resume(last, explorations, *counts, traits.gate is not None)
+            self._agent.account.resume(last, explorations, *counts, info.controlled_schedule is not None)
 
     # Journals
 
-    def waiting(self) -> Iterator[Waiting]:
+    def pending_entries(self) -> Iterator[PendingEntry]:
         """The pending decisions, oldest first, each with what its reward will be learnt on."""
         with self._lock:
             yield from self._pending
 
     def enter_erased(
-        self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: Any
+        self,
+        t: int,
+        explored: bool,
+        schedule_status: ScheduleStatus | None,
+        loss: float,
+        different: bool,
+        policy_state: Any,
     ) -> None:
         """Applies a round of which nothing but its counts is left: no reward will be told.
 
-        `t`, `explored`, `turn`, `loss`, `different` and `note` are those of the `DecisionRecord` there was.
+        `t`, `explored`, `schedule_status`, `loss`, `different` and `policy_state` are those of the
+        `DecisionRecord` there was.
         """
         with self._lock:
             if t != self.t + 1:
                 raise InvalidRound(f"round {t} was erased, and round {self.t + 1} is next")
-            refuse_turn(Choice(0, explored, turn=turn), self._agent.account.owed)
-            self._agent.apply(t, explored, turn, loss, different, self._checked_note(note, t))
+            check_schedule_status(
+                Choice(0, explored, schedule_status=schedule_status), self._agent.account.owed
+            )
+            self._agent.apply(
+                t, explored, schedule_status, loss, different, self._checked_policy_state(policy_state, t)
+            )
 
     def correction(
         self, decision: Decision, reward: float, weight: float, on: DesignRow | None = None
@@ -1295,9 +1323,12 @@ class Bandit:
         that.
         """
         with self._lock:
-            memory = self._agent.memory
-            ground = self._waiting(decision.id).on if on is None else on
-            return Correction(memory.counted(ground, reward, weight), memory.turns(ground, decision.explored))
+            model = self._agent.model
+            ground = self._pending_entry(decision.id).on if on is None else on
+            return Correction(
+                model.effective_weight(ground, reward, weight),
+                model.observation_numbers(ground, decision.explored),
+            )
 
     def correct(
         self,
@@ -1319,14 +1350,14 @@ class Bandit:
                 self._revise(Revision(on, before, after, learnt.counted, learnt.turns[0]), learnt.turns[1])
                 return
             self._agent.learn(arm, on, after, decision.explored, learnt.counted)
-            pulls = self._agent.memory.pulls
+            pulls = self._agent.model.pulls
             if pulls is not None and arm != GONE:
                 pulls[arm] += 1
 
     def refuse_reward(self, reward: float) -> None:
         """Refuses a reward that is out of the bandit's range, or that its estimator cannot take in."""
         self._rule.number(reward)
-        self._agent.memory.all.refuse(reward)
+        self._agent.model.all.check_reward(reward)
 
     def warn_no_more(self) -> None:
         """Lets a bandit take large rewards without a word: whoever told them first was warned."""
@@ -1337,14 +1368,14 @@ class Bandit:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bandit to one file at `path`, in the place of an older one; pending decisions too."""
         with self._lock:
-            persistence.write(path, *self._content())
+            archive.write(path, *self._parts().content())
             if self._log is not None:
                 self._log.sync()
 
     def to_bytes(self) -> bytes:
         """All of the bandit, as the file would hold it that `save` writes."""
         with self._lock:
-            return persistence.to_bytes(*self._content())
+            return archive.to_bytes(*self._parts().content())
 
     @staticmethod
     def load(
@@ -1362,7 +1393,7 @@ class Bandit:
         What differs from what the file names is refused, unless you say `adopt=True`: then it takes
         over, as far as it can go on from what was learnt.
         """
-        return Bandit._loaded(path, *persistence.read(path), policy, estimator, features, adopt)
+        return Bandit._of(Parts.restored(path, *archive.read(path), policy, estimator, features, adopt))
 
     @staticmethod
     def from_bytes(
@@ -1376,8 +1407,14 @@ class Bandit:
 
         `policy`, `estimator` and `features` must be given again where they hold code of yours.
         """
-        header, arrays = persistence.from_bytes(content)
-        return Bandit._loaded("a snapshot", header, arrays, policy, estimator, features, False)
+        header, arrays = archive.from_bytes(content)
+        return Bandit._of(Parts.restored("a snapshot", header, arrays, policy, estimator, features, False))
+
+    @staticmethod
+    def _of(parts: Parts) -> Bandit:
+        bandit = Bandit.__new__(Bandit)
+        bandit._assemble(parts)
+        return bandit
 
     def digest(self) -> str:
         """A short text that is the same for bandits in the same state: all they decide, learn and count.
@@ -1386,159 +1423,14 @@ class Bandit:
         own its class counts, and its settings if it is a dataclass.
         """
         with self._lock:
-            header, arrays = self._content(digesting=True)
-            names = {self._ids.name, *self._ids.past}
-        for name in ("written_by", "ids", "replication", "taught"):
-            del header[name]
-        for texts in (header["pending"], header["remembered"] or {"ids": []}):
-            texts["ids"] = [_without_name(key, names) for key in texts["ids"]]
-        kept = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-        return persistence.digest(header, kept)
-
-    def _content(self, digesting: bool = False) -> tuple[dict[str, Any], Arrays]:
-        """All of the bandit as plain data and arrays."""
-        agent, memory = self._agent, self._agent.memory
-        if agent.traits.pupils and not digesting:
-            raise CannotSave(f"{safe_repr(self.policy)} keeps a state of its own, which a file cannot hold")
-        pending, waiting = self._pending.arrays("pending")
-        replication, passed = self._replication.arrays(self._ids.name, memory)
-        remembered, history = (None, {}) if self._history is None else self._history.arrays()
-        header = {
-            "written_by": f"infex {__version__}",
-            "policy": describe(self.policy),
-            "policy_state": note_record(agent.note),
-            "estimator": describe(self._estimator),
-            "features": None if self.features is None else describe_map(self.features),
-            "source": SOURCES[type(self._arms)],
-            "layout": list(self._arms.layout) if isinstance(self._arms.layout, PerArm) else None,
-            "labels": None if self.labels is None else list(self.labels),
-            "allowed": None if self.allowed is None else self.allowed.tolist(),
-            "rescale": self.rescale,
-            "removals": [list(each) for each in self._arms.removals]
-            if isinstance(self._arms, Mapped)
-            else [],
-            "seed": self._seed,
-            "prior": list(self._prior),
-            "pulls": None if memory.pulls is None else memory.pulls.tolist(),
-            "narrows": self.narrows,
-            "rewards": None if self.rewards is None else list(self.rewards),
-            "account": agent.account.record(),
-            "pending": pending,
-            "remembered": remembered,
-            "ids": self._ids.after(self.t),
-            "replication": replication,
-            "taught": list(self._taught.marks),
-        }
-        return header, memory.arrays() | waiting | passed | history
-
-    @staticmethod
-    def _loaded(
-        path: FilePath,
-        header: dict[str, Any],
-        arrays: Arrays,
-        policy: Policy | None,
-        estimator: Estimator | None,
-        features: FeatureMap | None,
-        adopt: bool,
-    ) -> Bandit:
-        try:
-            return Bandit._restored(path, header, arrays, policy, estimator, features, adopt)
-        except (CannotLoad, NotKept):
-            raise
-        except DamagedFile as error:
-            raise DamagedFile(f"{path} is damaged: {error}") from None
-        except BAD_CONTENT as error:
-            raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
-
-    @staticmethod
-    def _restored(
-        path: FilePath,
-        header: dict[str, Any],
-        arrays: Arrays,
-        policy: Policy | None,
-        estimator: Estimator | None,
-        features: FeatureMap | None,
-        adopt: bool,
-    ) -> Bandit:
-        given = None if policy is None else settled(checked("policy", policy), UNSAID_DELTA)
-        own_policy = persistence.given_or_kept(path, "policy", header["policy"], given, adopt)
-        same_policy = describe(own_policy) == header["policy"]
-        kept_estimator = header["estimator"]
-        own_estimator = checked_estimator(estimator)
-        if kept_estimator is not None or not persistence.same_ridge(own_estimator, header["prior"][0]):
-            own_estimator = persistence.given_or_kept(path, "estimator", kept_estimator, own_estimator, adopt)
-        columns: Floats = fitting("columns", arrays["columns"], (-1, -1))
-        fitting_rows("arms", columns.T, len(columns))
-        layout = _layout_of(header["layout"], columns)
-        _refuse_huge(layout, arrays)
-        source = _source_of(path, header, columns, features, adopt)
-        if not _same_kind(layout, source.layout):
-            held, given_layout = _told_layout(layout), _told_layout(source.layout)
-            raise CannotLoad(f"{path} holds {held}, which cannot go on as {given_layout}")
-        prior = Prior.restored(header["prior"], own_estimator)
-        memory = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
-        memory.pulls = _pulls_of(source, header["pulls"])
-        agent = Agent(own_policy, memory)
-        agent.account.restore(header["account"])
-        agent.policy = own_policy  # whose windows may look back at what was explored
-        t = agent.account.t
-        if same_policy:
-            agent.note = revived(own_policy, note_of(header["policy_state"]))
-            if not _accepts(own_policy, agent.note, source.dim):
-                raise DamagedFile("the policy's state in it is not one of this policy's")
-        pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
-        remembered = header["remembered"]
-        history = None if remembered is None else RewardHistory.restored(remembered, arrays, layout, t)
-        rule = RewardRule(header["rewards"], own_estimator)
-        seed, narrows = header["seed"], header["narrows"]
-        if type(seed) is not int or not isinstance(narrows, bool):
-            raise DamagedFile(f"its seed is {seed!r}, and its narrows is {narrows!r}")
-        bandit = Bandit.__new__(Bandit)
-        ids = Ids(past_from(header["ids"]))
-        bandit._begin(source, agent, seed, own_estimator, prior, rule, history, ids, pending)
-        shape = shape_of(layout, memory)
-        bandit._replication = Replication.restored(header["replication"], arrays, shape, memory)
-        bandit._taught = _taught_of(header["taught"])
-        bandit._match_arms(path, layout, _labels_of(header["labels"]))
-        bandit._foresee(narrows)
-        return bandit
-
-    def _match_arms(self, path: FilePath, held: Layout, before: Labels) -> None:
-        """Brings what a file tells of each arm to where the map has it now, by label."""
-        now, labels, agent, memory = self._arms.layout, self._arms.labels, self._agent, self._agent.memory
-        apart = isinstance(held, PerArm)
-        if not isinstance(self._arms, Mapped) or (memory.pulls is None and not apart):
-            return
-        count = self._arms.features.count
-        if before == labels and (memory.pulls is None or memory.pulls.size == count):
-            return
-        if before is None or labels is None:
-            if memory.pulls is not None and not memory.pulls.any():
-                memory.pulls = np.zeros(count, dtype=np.int64)
-                return
-            if apart:
-                return
-            raise CannotLoad(f"{path} has pulls by place, and the map given has other arms")
-        known = {label: place for place, label in enumerate(before)}
-        places = np.array([known.get(label, GONE) for label in labels])
-        if apart:
-            agent.memory = memory.over(now, places)
-            changed = moved(places, memory.columns)
-            self._pending.change(changed)
-            if self._history is not None:
-                self._history.change(changed)
-            agent.note = forgotten(agent.note)
-        else:
-            assert memory.pulls is not None
-            agent.memory = memory.with_pulls(np.where(places >= 0, memory.pulls[places], 0))
-        self._replication = self._replication.move(memory, agent.memory, places)
+            return self._parts().digest()
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the lock and the log; a copy is another instance, whose ids are its own."""
         with self._lock:
             kept = {name: value for name, value in vars(self).items() if name not in NOT_COPIED}
             kept["_ids"] = Ids(self._ids.after(self.t))
-            kept["_replication"] = self._replication.successor(self._ids.name, self._agent.memory)
+            kept["_replication"] = self._replication.successor(self._ids.name, self._agent.model)
             return copy.deepcopy(kept)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -1562,7 +1454,7 @@ class Bandit:
         self._lock = threading.RLock()
         before = self._ids.name
         self._ids.of_round(self.t + 1)  # which makes a new name
-        self._replication = self._replication.successor(before, self._agent.memory)
+        self._replication = self._replication.successor(before, self._agent.model)
 
 
 _ALIVE: weakref.WeakSet[Bandit] = weakref.WeakSet()
@@ -1608,24 +1500,11 @@ def _refuse_other(decision: Decision | str | int, mine: Decision) -> None:
         )
 
 
-def _has_turns(traits: Traits, has: bool) -> bool:
-    """Can a policy's choice have a turn, or none? With a schedule it has one, and infex's own only then."""
-    if traits.gate is not None:
+def _fits_schedule(info: PolicyInfo, has: bool) -> bool:
+    """Can a policy's choice have a schedule status, or none? With a schedule it has; a built-in only then."""
+    if info.controlled_schedule is not None:
         return has
-    return not (has and traits.trusted and not traits.gates)
-
-
-def _accepts(policy: Policy, note: Any, dim: int) -> bool:
-    """Can the policy read a note? One that says nothing of its notes reads any."""
-    accepts = traits_of(policy).accepts
-    return note is None or accepts is None or accepts(note, dim)
-
-
-def _no_pulls(arms: Arms) -> Integers | None:
-    """Zeros for the arms of a map with one regression, which does not tell them apart; else None."""
-    if not isinstance(arms, Mapped) or isinstance(arms.layout, PerArm):
-        return None
-    return np.zeros(arms.features.count, dtype=np.int64)
+    return not (has and info.built_in and not info.controlled_schedules)
 
 
 def _table(
@@ -1640,121 +1519,3 @@ def _table(
         "pulls": np.zeros(count, dtype=np.int64) if pulls is None else pulls,
     }
     return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]
-
-
-def _without_name(key: str, names: set[str]) -> str:
-    name, dash, number = key.rpartition("-")
-    return f"{dash}{number}" if name in names else key
-
-
-def _labels_of(kept: object) -> Labels:
-    if kept is not None and not isinstance(kept, list):
-        raise DamagedFile("its labels are no list")
-    return None if kept is None else tuple(kept)
-
-
-def _layout_of(kept: Any, columns: Floats) -> Layout:
-    """What the statistics of a file are of; refused before it takes memory."""
-    if kept is None:
-        return columns
-    layout = PerArm(*(whole("layout", number, least=0, error=DamagedFile) for number in kept))
-    if layout.parameters != len(columns) or not layout.arms or not layout.dim:
-        raise DamagedFile(f"its layout is {kept}, and what was learnt has {len(columns)} parameters")
-    return layout
-
-
-def _refuse_huge(layout: Layout, arrays: Arrays) -> None:
-    """Refuses a layout whose statistics take far more memory than a file holds numbers of them."""
-    if isinstance(layout, PerArm):
-        needed = layout.arms * layout.dim * (layout.dim + layout.shared) + layout.shared**2
-    else:
-        needed = len(layout) ** 2
-    held = sum(array.size for array in arrays.values())
-    if needed > max(held, ALWAYS_HELD):
-        raise DamagedFile(f"its features need {needed} numbers, and it holds {held}")
-
-
-def _source_of(
-    path: FilePath, header: dict[str, Any], columns: Floats, given: FeatureMap | None, adopt: bool
-) -> Arms:
-    """Where the arms of a file come from; what is allowed goes by label where arms have labels."""
-    rescale, labels, kind = header["rescale"], _labels_of(header["labels"]), header["source"]
-    if not isinstance(rescale, bool):
-        raise DamagedFile(f"its rescale is {rescale!r}")
-    if kind == "mapped":
-        features = persistence.map_given_or_kept(path, header["features"], given, len(columns), adopt)
-        mapped = Mapped(features, rescale)
-        mapped.restore_removals(header["removals"])
-        source: Arms = mapped
-    elif given is not None:
-        raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
-    elif kind == "changing":
-        source = Changing(len(columns), rescale)
-    elif kind == "fixed" and columns.shape[1] > 0:
-        source = Fixed(columns, labels, rescale)
-    else:
-        raise DamagedFile(f"its arms are {kind!r}, and there are {columns.shape[1]}")
-    allowed = header["allowed"]
-    if allowed is not None and labels != source.labels:
-        if labels is None or source.labels is None:
-            raise CannotLoad(f"{path} says by place which arms may be tried, and the map has other labels")
-        known = dict(zip(labels, allowed, strict=True))
-        allowed = [bool(known.get(label, True)) for label in source.labels]
-    source.allow(allowed if allowed is None else np.array(allowed))
-    return source
-
-
-def _pulls_of(arms: Arms, kept: object) -> Integers | None:
-    if _no_pulls(arms) is None:
-        return None
-    found: Integers = fitting("pulls", kept, (-1,), whole=True)
-    return found
-
-
-def _taught_of(kept: object) -> Taught:
-    if not isinstance(kept, list) or len(kept) > MARKS_KEPT:
-        raise DamagedFile("the marks of logs that it has learnt from are none")
-    if not all(type(mark) is int and 0 <= mark < 2**64 for mark in kept):
-        raise DamagedFile("a mark of a log that it has learnt from must be a whole number of 64 bits")
-    return Taught(kept)
-
-
-def _memory_of(
-    path: FilePath,
-    header: dict[str, Any],
-    arrays: Arrays,
-    layout: Layout,
-    policy: Policy,
-    estimator: Estimator | None,
-    prior: Prior,
-) -> ModelState:
-    apart = "explored told" in arrays
-    if traits_of(policy).uses_explored and not apart:
-        raise CannotLoad(
-            f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
-        )
-    memory = ModelState.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
-    if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
-        arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
-    try:
-        memory.restore(arrays)
-    except KeyError:
-        if describe(estimator) == header["estimator"]:
-            raise
-        before = header["estimator"] or "ridge regression"
-        raise CannotLoad(f"{safe_repr(estimator)} cannot go on from what {before} has learnt") from None
-    return memory
-
-
-def _same_kind(held: Layout, given: Layout) -> bool:
-    """Do both have one regression for all, or one for each arm of the same features?"""
-    if isinstance(held, PerArm) and isinstance(given, PerArm):
-        return held[1:] == given[1:]
-    return not isinstance(held, PerArm) and not isinstance(given, PerArm)
-
-
-def _told_layout(layout: Layout) -> str:
-    if isinstance(layout, PerArm):
-        shared = f", and {layout.shared} shared features" if layout.shared else ""
-        return f"a regression for each arm on contexts of {layout.dim} features{shared}"
-    return "one regression for all"

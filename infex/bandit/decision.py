@@ -12,9 +12,16 @@ from infex.arrays import Bools, Floats, Integers, Label, shown
 from infex.checks import real, whole
 from infex.errors import DamagedFile, InfexError, InvalidRecord
 from infex.models.layout import DesignRow
-from infex.policies.choice import MOST_LIKELY, Reason, Turn
-from infex.records.notes import note_of, note_record, on_of, on_record, reason_of
-from infex.records.settings import KEPT, Kept
+from infex.policies.choice import MOST_LIKELY, Reason, ScheduleStatus
+from infex.registry import (
+    CONVERTERS,
+    Converter,
+    policy_state_from_record,
+    policy_state_to_record,
+    reason_of,
+    row_of,
+    row_record,
+)
 
 RECORD_VERSION = 1
 LARGEST_FLOAT = 1e308
@@ -59,34 +66,24 @@ class Decision(NamedTuple):
 class DecisionRecord(NamedTuple):
     """A `decision` that is not applied yet, and all that applying it changes.
 
-    `bandit.enter(record)` applies it. `on` is what its reward will be learnt on, `turn` what became of the
-    round's exploration, `note` the policy's new state (None: as it was), `loss` the estimated cost of
-    exploring, `noticed` the rules that it took to read the context, such as "age clipped". `own_id`: did the
-    caller choose its id? `changes`: how often arms or the policy had changed before it was decided; after
-    another change it cannot be applied any more. `played` are the features of its arm, where arms are fixed:
-    a bandit that has others there refuses it. `infex.to_record(record)` is all of it as plain data, for a
-    journal, and `infex.from_record` gives it back.
+    `bandit.enter(record)` applies it. `on` is what its reward will be learnt on, `schedule_status` what
+    became of the round's exploration, `policy_state` the policy's new state (None: as it was), `loss` the
+    estimated cost of exploring, `noticed` the rules that it took to read the context, such as "age
+    clipped". `own_id`: did the caller choose its id? `changes`: how often arms or the policy had changed
+    before it was decided; after another change it cannot be applied any more. `played` are the features
+    of its arm, where arms are fixed: a bandit that has others there refuses it. `infex.to_record(record)`
+    is all of it as plain data, for a journal, and `infex.from_record` gives it back.
     """
 
     decision: Decision
     on: DesignRow
-    turn: Turn | None = None
-    note: Any = None
+    schedule_status: ScheduleStatus | None = None
+    policy_state: Any = None
     loss: float = 0.0
     noticed: tuple[str, ...] = ()
     own_id: bool = False
     changes: int = 0
     played: tuple[float, ...] | None = None
-
-    @property
-    def different(self) -> bool:
-        """Did it explore, and play another arm than the greedy one?"""
-        return self.decision.explored and self.decision.arm != self.decision.greedy
-
-    @property
-    def effects(self) -> tuple[int, bool, Turn | None, float, bool, Any]:
-        """What applying it changes in the policy's account and state, as `Agent.apply` takes it."""
-        return self.decision.t, self.decision.explored, self.turn, self.loss, self.different, self.note
 
 
 @final
@@ -259,9 +256,9 @@ def _record_of(record: DecisionRecord) -> dict[str, Any]:
     kept = {
         "kind": "DecisionRecord", "version": RECORD_VERSION,
         "decision": decision_record(record.decision),
-        "on": on_record(record.on),
-        "turn": None if record.turn is None else record.turn.value,
-        "note": note_record(record.note),
+        "on": row_record(record.on),
+        "turn": None if record.schedule_status is None else record.schedule_status.value,
+        "note": policy_state_to_record(record.policy_state),
         "loss": record.loss,
         "own_id": record.own_id,
         "changes": record.changes,
@@ -280,9 +277,9 @@ def _record_from(kept: object) -> DecisionRecord:
         row = kept["played"]
         return DecisionRecord(
             decision_from(kept["decision"]),
-            on_of(kept["on"]),
-            None if kept["turn"] is None else Turn(kept["turn"]),
-            note_of(kept["note"]),
+            row_of(kept["on"]),
+            None if kept["turn"] is None else ScheduleStatus(kept["turn"]),
+            policy_state_from_record(kept["note"]),
             _real("loss", kept["loss"], 0.0),
             tuple(kept.get("noticed", ())),
             _truth("own_id", kept["own_id"]),
@@ -307,8 +304,8 @@ def _decision_read(kept: dict[str, Any]) -> Decision:
         raise InvalidRecord(f"a decision cannot be read: {error}") from None
 
 
-KEPT[Decision] = Kept(_decision_alone, _decision_read)
-KEPT[DecisionRecord] = Kept(_record_of, _record_from)
+CONVERTERS[Decision] = Converter(_decision_alone, _decision_read)
+CONVERTERS[DecisionRecord] = Converter(_record_of, _record_from)
 
 
 def _truth(name: str, value: object) -> bool:

@@ -12,10 +12,10 @@ from infex.checks import callers_level, real, safe_repr, whole
 from infex.errors import DamagedFile, FewExplorations, NotKept, OutOfReach
 from infex.models.layout import Layout, PerArm
 from infex.models.posterior import Spent
-from infex.policies.base import Policy, traits_of
-from infex.policies.choice import Turn
-from infex.policies.controls import Control, Gate, Limit, Limited
-from infex.schedules.base import Family
+from infex.policies.base import Policy, policy_info
+from infex.policies.choice import ScheduleStatus
+from infex.policies.controls import Control, ControlledSchedule, Limited
+from infex.schedules.base import BuiltinSchedule
 
 REMEMBERED = 100_000  # rounds whose explorations are kept at least, for the windows of later policies
 COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten", "different", "changes")
@@ -48,23 +48,36 @@ class Exploration(NamedTuple):
 
 
 @final
-class Account:
+class ExplorationAccount:
     """The totals of all rounds that were applied, whatever policy was in force.
 
-    `changes` counts changes of arms or of the policy; `heard` is the round up to which decisions were taken
-    before something was learnt or changed; `noticed` counts decisions by the rules that their contexts took;
-    `recent` are the rounds and losses of the last explorations, and `forgotten` is the round up to which they
-    are not kept one by one; limits look `span` rounds back.
+    `changes` counts changes of arms or of the policy. Decisions up to round `stale_through` were taken before
+    the last change of what is known. `noticed` counts decisions by the rules that it took to read their
+    contexts. `recent` are the rounds and losses of the last explorations; up to round `forgotten` they are
+    not kept one by one. Limits look `span` rounds back.
     """
 
     __slots__ = (
         "_spent",
-        "changes", "cost", "different", "done", "dropped", "forgotten", "heard", "made_up", "noticed", "owed",
-        "planned", "recent", "scheduled", "span", "t",
+        "changes",
+        "cost",
+        "different",
+        "done",
+        "dropped",
+        "forgotten",
+        "made_up",
+        "noticed",
+        "owed",
+        "planned",
+        "recent",
+        "scheduled",
+        "span",
+        "stale_through",
+        "t",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.t = self.changes = self.heard = self.planned = self.done = 0
+        self.t = self.changes = self.stale_through = self.planned = self.done = 0
         self.made_up = self.owed = self.dropped = self.different = self.forgotten = self.span = 0
         self.scheduled = False  # was a schedule ever in force?
         self.cost = 0.0
@@ -72,17 +85,17 @@ class Account:
         self.recent: deque[tuple[int, float]] = deque()
         self._spent: Spent | None = Spent()  # None since something changed
 
-    def copy(self) -> Account:
+    def copy(self) -> ExplorationAccount:
         """The same, for another to change."""
-        other = Account()
-        for name in Account.__slots__:
+        other = ExplorationAccount()
+        for name in ExplorationAccount.__slots__:
             setattr(other, name, getattr(self, name))
         other.noticed, other.recent = self.noticed.copy(), self.recent.copy()
         return other
 
-    def hear(self) -> None:
+    def mark_stale(self) -> None:
         """Something was learnt or has changed: what is known now is not what earlier decisions rested on."""
-        self.heard = self.t
+        self.stale_through = self.t
 
     @property
     def spent(self) -> Spent:
@@ -105,23 +118,25 @@ class Account:
         self.span = span
         self._spent = None
 
-    def apply(self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool) -> None:
+    def apply(
+        self, t: int, explored: bool, schedule_status: ScheduleStatus | None, loss: float, different: bool
+    ) -> None:
         """One round, with the estimated loss of its exploration."""
         self.t = t
-        if turn is Turn.REST:
+        if schedule_status is ScheduleStatus.REST:
             return
-        if turn is not None:
+        if schedule_status is not None:
             self.scheduled = True
-            self.planned += turn is not Turn.MADE_UP
-        if turn is Turn.OWED:
+            self.planned += schedule_status is not ScheduleStatus.MADE_UP
+        if schedule_status is ScheduleStatus.OWED:
             self.owed += 1
-        elif turn is Turn.DROPPED:
+        elif schedule_status is ScheduleStatus.DROPPED:
             self.dropped += 1
         elif explored:
             self.done += 1
             self.cost += loss
             self.different += different
-            if turn is Turn.MADE_UP:
+            if schedule_status is ScheduleStatus.MADE_UP:
                 self.made_up += 1
                 self.owed -= 1
             self.recent.append((t, loss))
@@ -134,7 +149,7 @@ class Account:
         """Counts the rounds of a log up to its last: its explorations, with the loss of each."""
         changes = self.changes
         self.__init__()
-        self.t = self.heard = last
+        self.t = self.stale_through = last
         self.changes, self.scheduled, self.different = changes, gated, different
         self.done = len(explorations)
         self.planned = self.done if gated else 0
@@ -183,7 +198,7 @@ class Account:
             raise DamagedFile("the totals of its rounds do not fit together")
         for name, count in counts.items():
             setattr(self, name, count)
-        self.heard, self.scheduled, self.recent = t, kept["scheduled"], deque(recent)
+        self.stale_through, self.scheduled, self.recent = t, kept["scheduled"], deque(recent)
         self.cost, self.noticed = real("cost", kept["cost"], least=0, error=DamagedFile), Counter(noticed)
         self._spent = None
 
@@ -214,11 +229,11 @@ def warn_if_underexplored(policy: Policy, layout: Layout, horizon: object) -> No
     greedy rounds happen to play. A schedule that never explores is a decision, and not warned of.
     """
     most = None if horizon is None else whole("horizon", horizon, least=1)
-    gate, parameters = traits_of(policy).gate, parameters_of(layout)
-    if gate is None or not isinstance(gate.plan, Family):
+    controlled_schedule, parameters = policy_info(policy).controlled_schedule, parameters_of(layout)
+    if controlled_schedule is None or not isinstance(controlled_schedule.plan, BuiltinSchedule):
         return
     try:
-        count = _explorations(gate, parameters, most)
+        count = _explorations(controlled_schedule, parameters, most)
     except OutOfReach:
         return
     if 0 < count < parameters:
@@ -240,20 +255,18 @@ def parameters_of(layout: Layout) -> int:
     return int(min(dim, count) if count else dim)
 
 
-def _explorations(gate: Gate, enough: int, horizon: int | None) -> int:
+def _explorations(controlled_schedule: ControlledSchedule, enough: int, horizon: int | None) -> int:
     """How many explorations there can be, up to `enough`."""
     last = math.inf if horizon is None else horizon
-    limits = [limit for layer in gate.layers if (limit := _limit(layer)) is not None]
+    limits = [limit for layer in controlled_schedule.controls if (limit := _limit(layer)) is not None]
     low, high = 0, min([enough, *limits])
     while low < high:
         middle = (low + high + 1) // 2
-        when = gate.plan.when(middle)
+        when = controlled_schedule.plan.when(middle)
         low, high = (middle, high) if when < math.inf and when <= last else (low, middle - 1)
     return low
 
 
 def _limit(layer: Control) -> int | None:
     """How many explorations a control lets happen in all, if it limits them."""
-    if isinstance(layer, Limit):
-        return layer.budget.limit
     return layer.limit if isinstance(layer, Limited) and layer.window is None else None

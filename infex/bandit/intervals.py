@@ -6,16 +6,15 @@ from statistics import NormalDist
 
 import numpy as np
 
-from infex.arrays import Floats
-from infex.checks import real, safe_repr
-from infex.errors import NotKept
+from infex.arrays import Floats, Integers
+from infex.checks import real
 from infex.models import Logistic
 from infex.models.base import Estimator
 from infex.models.layout import ArmRow, ContextOffer, DesignRow, Offer
-from infex.models.model import ModelState
-from infex.models.noise import NoiseEstimate, Scattering, ScatteringApart
+from infex.models.noise import StandardErrors
 from infex.models.posterior import Posterior
-from infex.policies.base import Policy, traits_of
+from infex.models.state import ModelState
+from infex.policies.base import Policy, policy_info
 from infex.policies.ucb import DEFAULT, Confidence
 from infex.statistics.student import student_quantile
 
@@ -26,17 +25,17 @@ Ends = tuple[Floats, Floats, Floats]
 class NoiseIntervals:
     """Intervals of a bandit's arms: for rewards between `ends`, and a theta as long as the policy allows."""
 
-    __slots__ = ("_bound", "_ends", "_estimator", "_memory", "_variance")
+    __slots__ = ("_bound", "_ends", "_estimator", "_model", "_variance")
 
     def __init__(
         self,
-        memory: ModelState,
+        model: ModelState,
         estimator: Estimator | None,
         policy: Policy,
         ends: tuple[float, float] | None,
         largest_variance: float,
     ) -> None:
-        self._memory, self._estimator, self._bound = memory, estimator, _bound(policy)
+        self._model, self._estimator, self._bound = model, estimator, _bound(policy)
         self._ends = (-np.inf, np.inf) if ends is None else ends
         self._variance = largest_variance
 
@@ -45,25 +44,30 @@ class NoiseIntervals:
         share = checked_level(level)
         if isinstance(self._estimator, Logistic):
             return self._clipped(*_by_odds(np.array(posterior.estimates), np.array(posterior.widths), share))
-        statistics = self._memory.all
-        if not isinstance(statistics, Scattering):
-            raise NotKept(f"{safe_repr(self._estimator)} tells nothing of the noise that was seen")
-        return self._clipped(*_by_noise(statistics.noise_estimate(offer, self._variance), self._bound, share))
+        model = self._model.all
+        if isinstance(offer, ContextOffer):
+            rows = np.tile(offer.context, (len(posterior), 1))
+            rows = rows if offer.rows is None else np.hstack([rows, offer.rows])
+            return self._by_noise(rows, np.arange(len(rows)), share)
+        return self._by_noise((model.columns if offer is None else offer).T, None, share)
 
     def on(self, on: DesignRow, level: float) -> tuple[float, float]:
         """Of an arm by what its reward is learnt on."""
-        statistics = self._memory.all
-        if not isinstance(on, ArmRow):
-            offer: Offer = np.ascontiguousarray(self._memory.row(on)[:, None])
-            _, low, high = self.over(offer, self._memory.offer(offer), level)
-            return float(low[0]), float(high[0])
-        if isinstance(statistics, ScatteringApart) and not isinstance(self._estimator, Logistic):
-            seen = statistics.scattered_in(np.array([on.arm]), on.context[None], self._variance)
-            _, low, high = self._clipped(*_by_noise(seen, self._bound, checked_level(level)))
-            return float(low[0]), float(high[0])
-        offer = ContextOffer(on.context)
-        _, low, high = self.over(offer, self._memory.offer(offer), level)
-        return float(low[on.arm]), float(high[on.arm])
+        share = checked_level(level)
+        if isinstance(on, ArmRow) and isinstance(self._estimator, Logistic):
+            offer: Offer = ContextOffer(on.context)
+            _, low, high = self.over(offer, self._model.offer(offer), level)
+            return float(low[on.arm]), float(high[on.arm])
+        if isinstance(on, ArmRow):
+            _, low, high = self._by_noise(on.context[None], np.array([on.arm]), share)
+        else:
+            offer = np.ascontiguousarray(self._model.row(on)[:, None])
+            _, low, high = self.over(offer, self._model.offer(offer), level)
+        return float(low[0]), float(high[0])
+
+    def _by_noise(self, rows: Floats, arms: Integers | None, level: float) -> Ends:
+        found = self._model.all.standard_errors(rows, arms, self._variance)
+        return self._clipped(*_by_noise(found, self._bound, level))
 
     def _clipped(self, estimates: Floats, low: Floats, high: Floats) -> Ends:
         return estimates, np.clip(low, *self._ends), np.clip(high, *self._ends)
@@ -74,14 +78,15 @@ def checked_level(level: object) -> float:
     return real("level", level, above=0, most=1.0 - 1e-12)
 
 
-def _by_noise(seen: NoiseEstimate, bound: float, level: float) -> Ends:
+def _by_noise(found: StandardErrors, bound: float, level: float) -> Ends:
     """Student's quantile times the standard error, and what the penalty may draw the estimate by."""
-    quantiles = {each: student_quantile(level, each) for each in set(seen.freedom.tolist())}
-    times = np.array([quantiles[each] for each in seen.freedom.tolist()])
-    drawn = seen.lean * np.maximum(seen.length, bound)
+    freedom = found.degrees_of_freedom
+    quantiles = {each: student_quantile(level, each) for each in set(freedom.tolist())}
+    times = np.array([quantiles[each] for each in freedom.tolist()])
+    drawn = found.bias * np.maximum(found.theta_norm, bound)
     with np.errstate(invalid="ignore"):
-        margins = np.where(seen.freedom > 0.0, times * seen.spread, np.inf) + drawn + seen.shift
-    return seen.estimates, seen.estimates - margins, seen.estimates + margins
+        margins = np.where(freedom > 0.0, times * found.standard_error, np.inf) + drawn + found.shift
+    return found.estimates, found.estimates - margins, found.estimates + margins
 
 
 def _by_odds(chances: Floats, widths: Floats, level: float) -> Ends:
@@ -95,5 +100,5 @@ def _by_odds(chances: Floats, widths: Floats, level: float) -> Ends:
 
 def _bound(policy: Policy) -> float:
     """The greatest length of theta that a policy allows for; 1, as the defaults have it, if it says none."""
-    bounds = [each.bound for each in traits_of(policy).chain if isinstance(each, Confidence)]
+    bounds = [each.bound for each in policy_info(policy).chain if isinstance(each, Confidence)]
     return bounds[0] if bounds else DEFAULT.bound

@@ -22,7 +22,7 @@ from infex.models.base import Estimator
 from infex.models.layout import ArmRow, PerArm
 from infex.policies import Infex
 from infex.policies.base import Policy
-from infex.records.catalog import shown
+from infex.registry import label_of
 
 Version = tuple[str, int]
 """The name of a bandit, and how often its arms or policy have changed: a header holds for one version."""
@@ -74,12 +74,12 @@ def header_of(
     """What is true of all rows of a bandit, until its arms or its policy change."""
     schedule = policy.schedule if isinstance(policy, Infex) else None
     facts = LogFacts(
-        policy=shown(policy),
-        schedule=None if schedule is None else shown(schedule),
+        policy=label_of(policy),
+        schedule=None if schedule is None else label_of(schedule),
         period=period_of(schedule),
         penalty=penalty,
         seed=seed,
-        estimator=None if estimator is None else shown(estimator),
+        estimator=None if estimator is None else label_of(estimator),
         encoded=isinstance(arms, Mapped) and arms.encoder is not None,
         rewards=rewards,
     )
@@ -90,13 +90,13 @@ def header_of(
     return LogHeader(facts, fixed, arms.labels, features, count, arms.dim, blocks)
 
 
-def row_of(arms: Arms, request: Request, record: DecisionRecord, laws: Floats | None) -> LogRow:
-    """A decision with what was on offer; `laws` are the probabilities of all arms where it explored."""
+def row_of(arms: Arms, request: Request, record: DecisionRecord, base_propensities: Floats | None) -> LogRow:
+    """A decision with what was on offer; `base_propensities` are those of all arms."""
     decision, (offers, context) = record.decision, _features(arms, request)
     return LogRow(
         decision.t, decision.arm, decision.id, decision.label, decision.explored, decision.greedy,
-        decision.propensity, decision.explore_probability, decision.base_propensity, laws, offers, context,
-        _now(),
+        decision.propensity, decision.explore_probability, decision.base_propensity, base_propensities,
+        offers, context, _now(),
         reason=str(decision.reason), loss=record.loss,
         offered=_on_offer(arms, request, arm_count(arms, offers)),
     )  # fmt: skip

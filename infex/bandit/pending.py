@@ -7,14 +7,15 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats, Integers, fitting, fitting_rows
+from infex.arrays import Floats, Integers, fitting, fitting_rows
 from infex.bandit.decision import Decision, Decisions
 from infex.checks import whole
 from infex.errors import DamagedFile, DuplicateId
 from infex.models.base import Arrays
 from infex.models.layout import GONE, NO_PLACE, ArmRow, DesignRow, DesignRows, Layout, PerArm
+from infex.models.pending import PendingBatch
 from infex.policies.choice import MOST_LIKELY
-from infex.records.notes import reason_of
+from infex.registry import reason_of
 
 MOST_ARMS = 2**53
 WHOLES = ("t", "arm", "greedy")
@@ -22,7 +23,7 @@ ENDS = ("low", "high")
 SHARES = ("propensity", "explore_probability", "base_propensity")
 
 
-class Waiting(NamedTuple):
+class PendingEntry(NamedTuple):
     """A pending decision, and what its reward is learnt on."""
 
     decision: Decision
@@ -35,13 +36,13 @@ class Pending:
 
     __slots__ = ("_by_id",)
 
-    def __init__(self, by_id: Mapping[str, Waiting] | None = None) -> None:
+    def __init__(self, by_id: Mapping[str, PendingEntry] | None = None) -> None:
         self._by_id = dict(by_id or {})
 
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[PendingEntry]:
         return iter(self._by_id.values())
 
     @property
@@ -57,9 +58,9 @@ class Pending:
 
     def add(self, decision: Decision, on: DesignRow) -> None:
         """One more."""
-        self._by_id[decision.id] = Waiting(decision, on)
+        self._by_id[decision.id] = PendingEntry(decision, on)
 
-    def find(self, key: str) -> Waiting | None:
+    def find(self, key: str) -> PendingEntry | None:
         """The one with that id, if it is pending."""
         return self._by_id.get(key)
 
@@ -74,16 +75,16 @@ class Pending:
 
     def change(self, changed: Callable[[DesignRow], DesignRow]) -> None:
         """Brings what rewards are learnt on to other arms or features."""
-        self._by_id = {key: Waiting(each, changed(on)) for key, (each, on) in self._by_id.items()}
+        self._by_id = {key: PendingEntry(each, changed(on)) for key, (each, on) in self._by_id.items()}
 
-    def grounds(self) -> tuple[DesignRows, Bools, Floats]:
+    def batch(self) -> PendingBatch:
         """What all of them are learnt on, which of them explored, and their estimates."""
         decisions = Decisions(decision for decision, _ in self)
-        return DesignRows.of(on for _, on in self), decisions.explored, decisions.estimate
+        return PendingBatch(DesignRows.of(on for _, on in self), decisions.explored, decisions.estimate)
 
     def arrays(self, prefix: str) -> tuple[dict[str, Any], Arrays]:
         """All of them: texts as plain data, numbers as arrays whose names begin with `prefix`."""
-        decisions, grounds = Decisions(decision for decision, _ in self), DesignRows.of(on for _, on in self)
+        decisions, design = Decisions(decision for decision, _ in self), DesignRows.of(on for _, on in self)
         texts = {
             "ids": decisions.ids,
             "labels": decisions.labels,
@@ -92,7 +93,7 @@ class Pending:
         columns: Arrays = {
             name: column for name, column in decisions.columns().items() if isinstance(column, np.ndarray)
         }
-        columns |= {"place": grounds.place, "row": grounds.row, "rows": grounds.rows}
+        columns |= {"place": design.place, "row": design.row, "rows": design.rows}
         return texts, {f"{prefix} {name}": array for name, array in columns.items()}
 
     @staticmethod
@@ -118,7 +119,7 @@ class Pending:
         if np.isnan(low).any() or np.isnan(high).any():
             raise DamagedFile("an end of the interval of a pending decision is no number")
         shares = [_shares(columns[name], count) for name in SHARES]
-        grounds = _grounds(columns, count, layout)
+        design = _design(columns, count, layout)
         found = {}
         for place in range(count):
             probability, chance, law = (share[place] for share in shares)
@@ -127,7 +128,7 @@ class Pending:
                 int(greedy[place]), float(estimate[place]), float(low[place]), float(high[place]),
                 probability, reason_of(reasons[place]), chance, law,
             )  # fmt: skip
-            found[decision.id] = Waiting(decision, grounds.on(place))
+            found[decision.id] = PendingEntry(decision, design.on(place))
         return Pending(found)
 
 
@@ -184,7 +185,7 @@ def _shares(array: Any, count: int) -> list[float | None]:
     return [None if share != share else share for share in shares.tolist()]  # NaN is not known
 
 
-def _grounds(columns: Arrays, count: int, layout: Layout) -> DesignRows:
+def _design(columns: Arrays, count: int, layout: Layout) -> DesignRows:
     apart = isinstance(layout, PerArm)
     dim, arms = (layout.row, layout.arms) if isinstance(layout, PerArm) else layout.shape
     place, row = (_wholes(name, columns[name], count, -1) for name in ("place", "row"))

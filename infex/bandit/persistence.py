@@ -1,133 +1,70 @@
-"""One file that holds a bandit: versioned, with a checksum, replaced as a whole, without pickle.
-
-The first line is "infex bandit FORMAT SHA256", the rest NumPy's npz with one array that holds the header as
-JSON, and the arrays of numbers. The checksum is that of the format and the rest: what a file says is what a
-bandit wrote, so that only shapes are checked again, and what memory they take.
-"""
+"""What a file keeps of a bandit, and the bandit that goes on from it."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import os
-import zipfile
-from pathlib import Path
-from typing import IO, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from infex.errors import CannotLoad, DamagedFile, ForeignFile, NewerFile
+from infex.arrays import Floats, Integers, fitting, fitting_rows
+from infex.bandit.agent import Agent
+from infex.bandit.archive import FilePath, digest
+from infex.bandit.arms import (
+    Arms,
+    Changing,
+    Fixed,
+    Labels,
+    Mapped,
+)
+from infex.bandit.ids import Ids, past_from
+from infex.bandit.pending import Pending, moved
+from infex.bandit.prior import Prior
+from infex.bandit.replication import PREFIX, Replication, shape_of
+from infex.bandit.rewards import (
+    RewardHistory,
+    RewardRule,
+)
+from infex.checks import safe_repr, whole
+from infex.errors import (
+    CannotLoad,
+    CannotSave,
+    DamagedFile,
+    InfexError,
+    NotKept,
+)
 from infex.features import FeatureMap
 from infex.features.base import checked_map
-from infex.files import replacing
+from infex.logs.log_marks import MARKS_KEPT, Taught
 from infex.models import Ridge
-from infex.models.base import Arrays
-from infex.records.description import describe, describe_map, difference, made_quietly, shown_as
+from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
+from infex.models.layout import GONE, Layout, PerArm
+from infex.models.state import ModelState
+from infex.policies.base import (
+    DEFAULT_DELTA,
+    Policy,
+    checked,
+    policy_info,
+    resolve_defaults,
+    restore_state,
+)
+from infex.policies.ucb import without_parameters
+from infex.registry import (
+    describe,
+    difference,
+    from_record_quietly,
+    label_of,
+    policy_state_from_record,
+    policy_state_to_record,
+)
+from infex.version import __version__
 
-MAGIC = b"infex bandit "
-FORMAT = 1
-LONGEST_HEAD = 200  # bytes, far more than the first line has
-CHUNK_READ = 1 << 20
-HEADER = "header"
-
-FilePath = str | os.PathLike[str]
-
-
-def write(path: FilePath, header: dict[str, Any], arrays: Arrays) -> None:
-    """Puts a new file in the place of the old one; a crash leaves one of the two, whole."""
-    with replacing(Path(os.path.realpath(path))) as file:
-        _write(file, header, arrays)
-
-
-def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
-    """What such a file would hold."""
-    file = io.BytesIO()
-    _write(file, header, arrays)
-    return file.getvalue()
-
-
-def _write(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None:
-    """The arrays behind room for the first line, which is written when their checksum is known."""
-    text = np.frombuffer(json.dumps(header, allow_nan=False).encode(), dtype=np.uint8)
-    stored: Any = arrays | {HEADER: text}
-    version = str(FORMAT).encode()
-    room = len(_first_line(version, hashlib.sha256()))
-    file.seek(room)
-    np.savez(file, **stored)
-    file.seek(room)
-    checksum = _checksum(version, file)
-    file.seek(0)
-    file.write(_first_line(version, checksum))
-
-
-def read(path: FilePath) -> tuple[dict[str, Any], Arrays]:
-    """The header and arrays of a file, if it is whole and of a format known here."""
-    with open(path, "rb") as file:
-        return _read(path, file)
-
-
-def from_bytes(content: bytes) -> tuple[dict[str, Any], Arrays]:
-    """The same of what `to_bytes` gave."""
-    return _read("a snapshot", io.BytesIO(content))
-
-
-def _read(path: FilePath, file: IO[bytes]) -> tuple[dict[str, Any], Arrays]:
-    begun = file.read(len(MAGIC))
-    if begun != MAGIC:
-        first = (begun + file.read(16))[:16]
-        raise ForeignFile(f"{path} is not a bandit saved by infex: it starts with {first!r}")
-    version, _, checksum = file.readline(LONGEST_HEAD).removesuffix(b"\n").partition(b" ")
-    if not version.isdigit() or len(version) > 9:
-        raise DamagedFile(f"{path} is damaged: its first line is cut or changed")
-    if int(version) != FORMAT:
-        raise NewerFile(f"{path} has format {int(version)}, this infex reads {FORMAT}: install a newer infex")
-    body = file.tell()
-    if _checksum(version, file).hexdigest().encode() != checksum:
-        raise DamagedFile(f"{path} is damaged: its content does not match its checksum")
-    file.seek(body)
-    try:
-        arrays = read_arrays(file)
-        header = json.loads(arrays.pop(HEADER).tobytes())
-    except Exception as error:  # zipfile, NumPy and JSON raise many kinds
-        raise DamagedFile(f"{path} is damaged: {error}") from None
-    if not isinstance(header, dict):
-        raise DamagedFile(f"{path} is damaged: its header is no mapping")
-    return header, arrays
-
-
-def read_arrays(file: IO[bytes]) -> Arrays:
-    """The arrays of an npz from anywhere; refuses what would take more memory than the file has bytes."""
-    start = file.tell()
-    room = file.seek(0, os.SEEK_END) - start
-    with zipfile.ZipFile(file) as members:
-        needed = sum(each.file_size for each in members.infolist())
-    if needed > room:
-        raise DamagedFile(f"its arrays take {needed} bytes, and it has {room}")
-    file.seek(start)
-    with np.load(file, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
-
-
-def _checksum(version: bytes, file: IO[bytes]) -> Any:
-    found = hashlib.sha256(version + b"\n")
-    while part := file.read(CHUNK_READ):
-        found.update(part)
-    return found
-
-
-def _first_line(version: bytes, checksum: Any) -> bytes:
-    text: str = checksum.hexdigest()
-    return MAGIC + version + b" " + text.encode() + b"\n"
-
-
-def digest(header: dict[str, Any], arrays: Arrays) -> str:
-    """A short text that is the same for the same content."""
-    found = hashlib.blake2b(json.dumps(header, sort_keys=True).encode(), digest_size=16)
-    for name in sorted(arrays):
-        found.update(f"{name} {arrays[name].shape} {arrays[name].dtype}".encode())
-        found.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return found.hexdigest()
+BAD_CONTENT = (
+    InfexError, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
+    MemoryError,
+)  # fmt: skip
+ALWAYS_HELD = 10**6  # numbers of a model that take too little memory to look for them in its file
+SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
 
 
 def given_or_kept(path: FilePath, name: str, kept: Any, given: Any, adopt: bool) -> Any:
@@ -140,12 +77,12 @@ def given_or_kept(path: FilePath, name: str, kept: Any, given: Any, adopt: bool)
             raise CannotLoad(
                 f"the {name} in {path} is not infex's own; load it with {name}=, it was {_classes(kept)}"
             )
-        return None if kept is None else made_quietly(kept)
+        return None if kept is None else from_record_quietly(kept)
     now = describe(given)
     if now != kept and not adopt:
         other = difference(kept, now)
         if kept is None:
-            other = f"ridge regression with the penalty of the bandit, not {shown_as(given)}"
+            other = f"ridge regression with the penalty of the bandit, not {label_of(given)}"
         elif kept.get("class") != now.get("class"):
             other = f"{_classes(kept)}, not {_classes(now)}"
         raise CannotLoad(
@@ -175,16 +112,309 @@ def map_given_or_kept(
             raise CannotLoad(
                 f"{path} holds a feature map with your code; load it with features=, it was {kept['class']}"
             )
-        features: FeatureMap = made_quietly(kept)
+        features: FeatureMap = from_record_quietly(kept)
         if features.dim != dim:
             raise DamagedFile(f"its map has {features.dim} features, and what was learnt {dim}")
         return features
     checked_map(given)
     if given.dim != dim:
         raise CannotLoad(f"{path} holds a bandit with a map of {dim} features, got {given!r}")
-    if describe_map(given) != kept and not adopt:
+    if describe(given) != kept and not adopt:
         raise CannotLoad(
-            f"{path} holds another feature map: {difference(kept, describe_map(given))}; "
+            f"{path} holds another feature map: {difference(kept, describe(given))}; "
             "say adopt=True to go on with the one that is given"
         )
     return given
+
+
+@dataclass(slots=True)
+class Parts:
+    """All that a bandit holds and a file keeps; `narrows`: do pending decisions narrow widths?"""
+
+    arms: Arms
+    agent: Agent
+    seed: int
+    estimator: Estimator | None
+    prior: Prior
+    rule: RewardRule
+    history: RewardHistory | None
+    ids: Ids
+    pending: Pending
+    replication: Replication
+    taught: Taught
+    narrows: bool
+
+    def content(self, digesting: bool = False) -> tuple[dict[str, Any], Arrays]:
+        """All of the bandit as plain data and arrays."""
+        agent, model = self.agent, self.agent.model
+        features = self.arms.features if isinstance(self.arms, Mapped) else None
+        if agent.info.learners and not digesting:
+            raise CannotSave(f"{safe_repr(agent.policy)} keeps a state of its own, which a file cannot hold")
+        pending, waiting = self.pending.arrays("pending")
+        replication, passed = self.replication.arrays(self.ids.name, model)
+        remembered, history = (None, {}) if self.history is None else self.history.arrays()
+        header = {
+            "written_by": f"infex {__version__}",
+            "policy": describe(agent.policy),
+            "policy_state": policy_state_to_record(agent.policy_state),
+            "estimator": describe(self.estimator),
+            "features": describe(features),
+            "source": SOURCES[type(self.arms)],
+            "layout": list(self.arms.layout) if isinstance(self.arms.layout, PerArm) else None,
+            "labels": None if self.arms.labels is None else list(self.arms.labels),
+            "allowed": None if self.arms.allowed is None else self.arms.allowed.tolist(),
+            "rescale": self.arms.rescale,
+            "removals": [list(each) for each in self.arms.removals] if isinstance(self.arms, Mapped) else [],
+            "seed": self.seed,
+            "prior": list(self.prior),
+            "pulls": None if model.pulls is None else model.pulls.tolist(),
+            "narrows": self.narrows,
+            "rewards": None if self.rule.range is None else list(self.rule.range),
+            "account": agent.account.record(),
+            "pending": pending,
+            "remembered": remembered,
+            "ids": self.ids.after(agent.account.t),
+            "replication": replication,
+            "taught": list(self.taught.marks),
+        }
+        return header, model.arrays() | waiting | passed | history
+
+    def digest(self) -> str:
+        """A short text that is the same for the same state, whatever ids infex gave and whoever wrote it."""
+        header, arrays = self.content(digesting=True)
+        names = {self.ids.name, *self.ids.past}
+        for name in ("written_by", "ids", "replication", "taught"):
+            del header[name]
+        for texts in (header["pending"], header["remembered"] or {"ids": []}):
+            texts["ids"] = [_without_name(key, names) for key in texts["ids"]]
+        kept = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+        return digest(header, kept)
+
+    @staticmethod
+    def restored(
+        path: FilePath,
+        header: dict[str, Any],
+        arrays: Arrays,
+        policy: Policy | None,
+        estimator: Estimator | None,
+        features: FeatureMap | None,
+        adopt: bool,
+    ) -> Parts:
+        """Those of a file, or of bytes: `policy`, `estimator` and `features` are those of `Bandit.load`."""
+        try:
+            return Parts._restored(path, header, arrays, policy, estimator, features, adopt)
+        except (CannotLoad, NotKept):
+            raise
+        except DamagedFile as error:
+            raise DamagedFile(f"{path} is damaged: {error}") from None
+        except BAD_CONTENT as error:
+            raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
+
+    @staticmethod
+    def _restored(
+        path: FilePath,
+        header: dict[str, Any],
+        arrays: Arrays,
+        policy: Policy | None,
+        estimator: Estimator | None,
+        features: FeatureMap | None,
+        adopt: bool,
+    ) -> Parts:
+        given = None if policy is None else resolve_defaults(checked("policy", policy), DEFAULT_DELTA)
+        own_policy = given_or_kept(path, "policy", header["policy"], given, adopt)
+        same_policy = describe(own_policy) == header["policy"]
+        kept_estimator = header["estimator"]
+        own_estimator = checked_estimator(estimator)
+        if kept_estimator is not None or not same_ridge(own_estimator, header["prior"][0]):
+            own_estimator = given_or_kept(path, "estimator", kept_estimator, own_estimator, adopt)
+        columns: Floats = fitting("columns", arrays["columns"], (-1, -1))
+        fitting_rows("arms", columns.T, len(columns))
+        layout = _layout_of(header["layout"], columns)
+        _refuse_huge(layout, arrays)
+        source = _source_of(path, header, columns, features, adopt)
+        if not _same_kind(layout, source.layout):
+            held, given_layout = _told_layout(layout), _told_layout(source.layout)
+            raise CannotLoad(f"{path} holds {held}, which cannot go on as {given_layout}")
+        prior = Prior.restored(header["prior"], own_estimator)
+        model = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
+        model.pulls = _pulls_of(source, header["pulls"])
+        agent = Agent(own_policy, model)
+        agent.account.restore(header["account"])
+        agent.policy = own_policy  # whose windows may look back at what was explored
+        t = agent.account.t
+        if same_policy:
+            kept = policy_state_from_record(header["policy_state"])
+            agent.policy_state = restore_state(own_policy, kept, source.dim)
+            if agent.policy_state is None and kept is not None:
+                raise DamagedFile("the policy's state in it is not one of this policy's")
+        pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
+        remembered = header["remembered"]
+        history = None if remembered is None else RewardHistory.restored(remembered, arrays, layout, t)
+        rule = RewardRule(header["rewards"], own_estimator)
+        seed, narrows = header["seed"], header["narrows"]
+        if type(seed) is not int or not isinstance(narrows, bool):
+            raise DamagedFile(f"its seed is {seed!r}, and its narrows is {narrows!r}")
+        ids, shape = Ids(past_from(header["ids"])), shape_of(layout, model)
+        parts = Parts(
+            source, agent, seed, own_estimator, prior, rule, history, ids, pending,
+            Replication.restored(header["replication"], arrays, shape, model), taught_of(header["taught"]),
+            narrows,
+        )  # fmt: skip
+        parts._match_arms(path, layout, _labels_of(header["labels"]))
+        return parts
+
+    def _match_arms(self, path: FilePath, held: Layout, before: Labels) -> None:
+        """Brings what a file tells of each arm to where the map has it now, by label."""
+        now, labels, agent, model = self.arms.layout, self.arms.labels, self.agent, self.agent.model
+        apart = isinstance(held, PerArm)
+        if not isinstance(self.arms, Mapped) or (model.pulls is None and not apart):
+            return
+        count = self.arms.features.count
+        if before == labels and (model.pulls is None or model.pulls.size == count):
+            return
+        if before is None or labels is None:
+            if model.pulls is not None and not model.pulls.any():
+                model.pulls = np.zeros(count, dtype=np.int64)
+                return
+            if apart:
+                return
+            raise CannotLoad(f"{path} has pulls by place, and the map given has other arms")
+        known = {label: place for place, label in enumerate(before)}
+        places = np.array([known.get(label, GONE) for label in labels])
+        if apart:
+            agent.replace_model(model.rearranged(now, places))
+            changed = moved(places, model.columns)
+            self.pending.change(changed)
+            if self.history is not None:
+                self.history.change(changed)
+            agent.policy_state = without_parameters(agent.policy_state)
+        else:
+            assert model.pulls is not None
+            agent.replace_model(model.with_pulls(np.where(places >= 0, model.pulls[places], 0)))
+        self.replication = self.replication.move(model, agent.model, places)
+
+
+def _labels_of(kept: object) -> Labels:
+    if kept is not None and not isinstance(kept, list):
+        raise DamagedFile("its labels are no list")
+    return None if kept is None else tuple(kept)
+
+
+def _layout_of(kept: Any, columns: Floats) -> Layout:
+    """What the statistics of a file are of; refused before it takes memory."""
+    if kept is None:
+        return columns
+    layout = PerArm(*(whole("layout", number, least=0, error=DamagedFile) for number in kept))
+    if layout.parameters != len(columns) or not layout.arms or not layout.dim:
+        raise DamagedFile(f"its layout is {kept}, and what was learnt has {len(columns)} parameters")
+    return layout
+
+
+def _refuse_huge(layout: Layout, arrays: Arrays) -> None:
+    """Refuses a layout whose statistics take far more memory than a file holds numbers of them."""
+    if isinstance(layout, PerArm):
+        needed = layout.arms * layout.dim * (layout.dim + layout.shared) + layout.shared**2
+    else:
+        needed = len(layout) ** 2
+    held = sum(array.size for array in arrays.values())
+    if needed > max(held, ALWAYS_HELD):
+        raise DamagedFile(f"its features need {needed} numbers, and it holds {held}")
+
+
+def _source_of(
+    path: FilePath, header: dict[str, Any], columns: Floats, given: FeatureMap | None, adopt: bool
+) -> Arms:
+    """Where the arms of a file come from; what is allowed goes by label where arms have labels."""
+    rescale, labels, kind = header["rescale"], _labels_of(header["labels"]), header["source"]
+    if not isinstance(rescale, bool):
+        raise DamagedFile(f"its rescale is {rescale!r}")
+    if kind == "mapped":
+        features = map_given_or_kept(path, header["features"], given, len(columns), adopt)
+        mapped = Mapped(features, rescale)
+        mapped.restore_removals(header["removals"])
+        source: Arms = mapped
+    elif given is not None:
+        raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
+    elif kind == "changing":
+        source = Changing(len(columns), rescale)
+    elif kind == "fixed" and columns.shape[1] > 0:
+        source = Fixed(columns, labels, rescale)
+    else:
+        raise DamagedFile(f"its arms are {kind!r}, and there are {columns.shape[1]}")
+    allowed = header["allowed"]
+    if allowed is not None and labels != source.labels:
+        if labels is None or source.labels is None:
+            raise CannotLoad(f"{path} says by place which arms may be tried, and the map has other labels")
+        known = dict(zip(labels, allowed, strict=True))
+        allowed = [bool(known.get(label, True)) for label in source.labels]
+    source.allow(allowed if allowed is None else np.array(allowed))
+    return source
+
+
+def _pulls_of(arms: Arms, kept: object) -> Integers | None:
+    if no_pulls(arms) is None:
+        return None
+    found: Integers = fitting("pulls", kept, (-1,), whole=True)
+    return found
+
+
+def taught_of(kept: object) -> Taught:
+    """Marks of the logs that a bandit has learnt from, checked."""
+    if not isinstance(kept, list) or len(kept) > MARKS_KEPT:
+        raise DamagedFile("the marks of logs that it has learnt from are none")
+    if not all(type(mark) is int and 0 <= mark < 2**64 for mark in kept):
+        raise DamagedFile("a mark of a log that it has learnt from must be a whole number of 64 bits")
+    return Taught(kept)
+
+
+def _memory_of(
+    path: FilePath,
+    header: dict[str, Any],
+    arrays: Arrays,
+    layout: Layout,
+    policy: Policy,
+    estimator: Estimator | None,
+    prior: Prior,
+) -> ModelState:
+    apart = "explored told" in arrays
+    if policy_info(policy).uses_explored and not apart:
+        raise CannotLoad(
+            f"{safe_repr(policy)} needs exploring rounds kept apart, which the file does not hold"
+        )
+    model = ModelState.empty(layout, prior.inside, apart, rescaled(estimator, prior.unit))
+    if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
+        arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
+    try:
+        model.restore(arrays)
+    except KeyError:
+        if describe(estimator) == header["estimator"]:
+            raise
+        before = header["estimator"] or "ridge regression"
+        raise CannotLoad(f"{safe_repr(estimator)} cannot go on from what {before} has learnt") from None
+    return model
+
+
+def _same_kind(held: Layout, given: Layout) -> bool:
+    """Do both have one regression for all, or one for each arm of the same features?"""
+    if isinstance(held, PerArm) and isinstance(given, PerArm):
+        return held[1:] == given[1:]
+    return not isinstance(held, PerArm) and not isinstance(given, PerArm)
+
+
+def _told_layout(layout: Layout) -> str:
+    if isinstance(layout, PerArm):
+        shared = f", and {layout.shared} shared features" if layout.shared else ""
+        return f"a regression for each arm on contexts of {layout.dim} features{shared}"
+    return "one regression for all"
+
+
+def _without_name(key: str, names: set[str]) -> str:
+    name, dash, number = key.rpartition("-")
+    return f"{dash}{number}" if name in names else key
+
+
+def no_pulls(arms: Arms) -> Integers | None:
+    """Zeros for the arms of a map with one regression, which does not tell them apart; else None."""
+    if not isinstance(arms, Mapped) or isinstance(arms.layout, PerArm):
+        return None
+    return np.zeros(arms.features.count, dtype=np.int64)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from infex.checks import real
 from infex.errors import DamagedFile, InvalidSetting
-from infex.models.base import Estimator, OwnPenalty
+from infex.models.base import Estimator, EstimatorWithPenalty
 from infex.models.ridge import LEAST_PENALTY, checked_penalty
 
 
@@ -24,7 +24,7 @@ class Prior(NamedTuple):
     @staticmethod
     def of(penalty: float, estimator: Estimator | None, unit: float) -> Prior:
         """The estimator's own penalty, or else the bandit's; refuses one that is too small inside."""
-        own = estimator.penalty if isinstance(estimator, OwnPenalty) else None
+        own = estimator.penalty if isinstance(estimator, EstimatorWithPenalty) else None
         return Prior(checked_penalty(penalty) if own is None else own, unit)._checked()
 
     @staticmethod

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts
+from infex.bandit.archive import read_arrays
 from infex.bandit.ids import past_from
-from infex.bandit.persistence import read_arrays
 from infex.checks import whole
 from infex.errors import CannotMerge, DamagedFile, InvalidRecord
 from infex.models.base import Arrays
 from infex.models.layout import Layout, PerArm
-from infex.models.model import Growths, ModelState
+from infex.models.state import ModelState, StateStatistics
 from infex.models.sums import SufficientStatistics
 
 CHANGES_VERSION = 1
@@ -38,7 +38,7 @@ class Delta(NamedTuple):
     """What was learnt in some spans of instances, as sums."""
 
     spans: Spans
-    growths: Growths
+    growths: StateStatistics
 
 
 @final
@@ -110,7 +110,7 @@ class Replication:
         known: Mapping[str, int] | None = None,
         unsent: tuple[Delta, ...] = (),
         exchanged: bool = False,
-        mark: Growths | None = None,
+        mark: StateStatistics | None = None,
     ) -> None:
         self.known, self._unsent = dict(known or {}), unsent
         self._exchanged = exchanged  # was anything ever passed on, or taken in?
@@ -118,34 +118,34 @@ class Replication:
         self._sent = 0  # how many of its own rewards were passed on
         self._lost = 0  # and how many were forgotten with their arms
 
-    def _position(self, memory: ModelState) -> int:
+    def _position(self, model: ModelState) -> int:
         """How many rewards this instance has learnt by itself."""
-        before = 0 if self._mark is None else self._mark[0].told
-        return self._sent + self._lost + memory.all.told - before
+        before = 0 if self._mark is None else self._mark[0].n_observations
+        return self._sent + self._lost + model.all.n_observations - before
 
-    def successor(self, name: str, memory: ModelState) -> Replication:
+    def successor(self, name: str, model: ModelState) -> Replication:
         """That of another instance that goes on from this one, which is called `name`."""
-        position, now = self._position(memory), sums_of(memory)
+        position, now = self._position(model), sums_of(model)
         if now is None:
             return Replication()
         known = self.known | ({name: position} if position else {})
         if self._exchanged:
-            return Replication(known, (*self._unsent, *self._own(name, memory)), True, now)
+            return Replication(known, (*self._unsent, *self._own(name, model)), True, now)
         spans: Spans = {}
         for delta in self._unsent:
             spans |= delta.spans
         spans |= {name: (0, position)} if position else {}
         return Replication(known, (Delta(spans, now),) if spans else (), False, now)
 
-    def take(self, name: str, memory: ModelState) -> tuple[Delta, ...]:
+    def take(self, name: str, model: ModelState) -> tuple[Delta, ...]:
         """All that was not passed on yet, which from now on is."""
-        deltas = (*self._unsent, *self._own(name, memory))
-        self._sent, self._lost, self._mark = self._position(memory), 0, memory.growths()
+        deltas = (*self._unsent, *self._own(name, model))
+        self._sent, self._lost, self._mark = self._position(model), 0, model.sufficient_statistics()
         self._unsent, self._exchanged = (), True
         return deltas
 
-    def _own(self, name: str, memory: ModelState) -> tuple[Delta, ...]:
-        position, now = self._position(memory), memory.growths()
+    def _own(self, name: str, model: ModelState) -> tuple[Delta, ...]:
+        position, now = self._position(model), model.sufficient_statistics()
         if position == self._sent:
             return ()
         since = now if self._mark is None else _minus(now, self._mark)
@@ -155,17 +155,17 @@ class Replication:
         """A reward got another value: one more change that others are to learn of."""
         self._lost += 1
 
-    def knows(self, spans: Spans, name: str, memory: ModelState) -> bool:
+    def knows(self, spans: Spans, name: str, model: ModelState) -> bool:
         """Are all of these rewards known? If none is, they can be added; anything else is refused."""
-        states = {self._knows(each, *span, name, memory) for each, span in spans.items()}
+        states = {self._knows(each, *span, name, model) for each, span in spans.items()}
         if len(states) > 1:
             raise CannotMerge(
                 f"of these changes some were learnt here already, and some not: of {sorted(spans)}"
             )
         return states.pop()
 
-    def _knows(self, other: str, first: int, last: int, name: str, memory: ModelState) -> bool:
-        have = self._position(memory) if other == name else self.known.get(other, 0)
+    def _knows(self, other: str, first: int, last: int, name: str, model: ModelState) -> bool:
+        have = self._position(model) if other == name else self.known.get(other, 0)
         if last <= have:
             return True
         if other == name:
@@ -178,11 +178,11 @@ class Replication:
             )
         return False
 
-    def add(self, delta: Delta, memory: ModelState) -> None:
+    def add(self, delta: Delta, model: ModelState) -> None:
         """Others' rewards, which memory is about to learn."""
         mark = self._mark
         if mark is None:
-            empty = memory.growths()
+            empty = model.sufficient_statistics()
             mark = _minus(empty, empty)
         self._mark, self._exchanged = _plus(mark, delta.growths), True
         self.known |= {name: last for name, (_, last) in delta.spans.items()}
@@ -196,7 +196,7 @@ class Replication:
         now = sums_of(after)
         position = self._position(before)
         if now is not None:
-            there = np.full(before.growths()[0].counts.shape[1], -1)
+            there = np.full(before.sufficient_statistics()[0].counts.shape[1], -1)
             there[places[places >= 0]] = np.flatnonzero(places >= 0)
             if now[0].common is not None and (there < 0).any():
                 return self.restart(before, after)
@@ -214,17 +214,17 @@ class Replication:
         found._sent = self._position(before)
         return found
 
-    def arrays(self, name: str, memory: ModelState) -> tuple[dict[str, Any], Arrays]:
+    def arrays(self, name: str, model: ModelState) -> tuple[dict[str, Any], Arrays]:
         """What the next instance begins with; sums only where they are not all that was learnt."""
-        next_one = self.successor(name, memory)
+        next_one = self.successor(name, model)
         spans = [delta.spans for delta in next_one._unsent]
         header = {"known": next_one.known, "spans": spans, "exchanged": next_one._exchanged}
         return header, _arrays(next_one._unsent) if next_one._exchanged else {}
 
     @staticmethod
-    def restored(kept: Any, arrays: Arrays, problem: Mapping[str, Any], memory: ModelState) -> Replication:
+    def restored(kept: Any, arrays: Arrays, problem: Mapping[str, Any], model: ModelState) -> Replication:
         """That of a file."""
-        known, exchanged, now = past_from(kept["known"]), kept["exchanged"], sums_of(memory)
+        known, exchanged, now = past_from(kept["known"]), kept["exchanged"], sums_of(model)
         if now is None:
             return Replication()
         if not isinstance(exchanged, bool) or not isinstance(kept["spans"], list):
@@ -237,14 +237,14 @@ class Replication:
         return Replication(known, tuple(Delta(each, now) for each in spans), False, now)
 
 
-def sums_of(memory: ModelState) -> Growths | None:
+def sums_of(model: ModelState) -> StateStatistics | None:
     """All that was learnt, as sums; None where an estimator keeps none."""
     with contextlib.suppress(CannotMerge):
-        return memory.growths()
+        return model.sufficient_statistics()
     return None
 
 
-def shape_of(layout: Layout, memory: ModelState) -> dict[str, Any]:
+def shape_of(layout: Layout, model: ModelState) -> dict[str, Any]:
     """What sums are like: how many features, regressions and arms there are, and the penalty."""
     apart = isinstance(layout, PerArm)
     dim, arms = (layout.dim, layout.arms) if isinstance(layout, PerArm) else layout.shape
@@ -252,14 +252,14 @@ def shape_of(layout: Layout, memory: ModelState) -> dict[str, Any]:
         "dim": int(dim),
         "blocks": arms if apart else None,
         "shared": layout.shared if isinstance(layout, PerArm) else 0,
-        "arms": int(arms) if memory.pulls is None else memory.pulls.size,
-        "penalty": memory.all.penalty,
-        "apart": memory.explored is not None,
+        "arms": int(arms) if model.pulls is None else model.pulls.size,
+        "penalty": model.all.penalty,
+        "apart": model.explored is not None,
     }
 
 
 def new_deltas(
-    changes: Changes, mine: dict[str, Any], replication: Replication, name: str, memory: ModelState
+    changes: Changes, mine: dict[str, Any], replication: Replication, name: str, model: ModelState
 ) -> list[Delta]:
     """What of the changes is not known here, over the arms that are; all that cannot be is refused."""
     theirs = changes.problem
@@ -269,13 +269,13 @@ def new_deltas(
     _refuse_range(mine["rewards"], theirs.get("rewards"))
     if mine["apart"] and not theirs["apart"]:
         raise CannotMerge("this bandit keeps exploring rounds apart, the other bandit does not")
-    new = [each for each in changes.deltas if not replication.knows(each.spans, name, memory)]
-    memory.growths()  # which says so where rewards are not kept as sums
+    new = [each for each in changes.deltas if not replication.knows(each.spans, name, model)]
+    model.sufficient_statistics()  # which says so where rewards are not kept as sums
     places, count = _places(theirs, mine), mine["arms"]
     found = []
     for spans, (everything, apart) in new:
-        own = apart.brought(places, count) if mine["apart"] and apart is not None else None
-        found.append(Delta(spans, (everything.brought(places, count), own)))
+        own = apart.moved_to(places, count) if mine["apart"] and apart is not None else None
+        found.append(Delta(spans, (everything.moved_to(places, count), own)))
     return found
 
 
@@ -309,20 +309,20 @@ def _keys(rows: list[list[float]], labels: Iterable[Any] | None) -> list[tuple[o
     return keys
 
 
-def _plus(one: Growths, two: Growths) -> Growths:
+def _plus(one: StateStatistics, two: StateStatistics) -> StateStatistics:
     apart = one[1] if one[1] is None or two[1] is None else one[1].plus(two[1])
     return one[0].plus(two[0]), apart
 
 
-def _minus(one: Growths, two: Growths) -> Growths:
+def _minus(one: StateStatistics, two: StateStatistics) -> StateStatistics:
     apart = one[1] if one[1] is None or two[1] is None else one[1].minus(two[1])
     return one[0].minus(two[0]), apart
 
 
-def _brought(growths: Growths, there: Integers, count: int) -> Growths:
+def _brought(growths: StateStatistics, there: Integers, count: int) -> StateStatistics:
     """The same over so many arms, each of these at a place there, or nowhere (-1)."""
     everything, apart = growths
-    return everything.brought(there, count), None if apart is None else apart.brought(there, count)
+    return everything.moved_to(there, count), None if apart is None else apart.moved_to(there, count)
 
 
 def _arrays(deltas: tuple[Delta, ...]) -> Arrays:
@@ -332,9 +332,9 @@ def _arrays(deltas: tuple[Delta, ...]) -> Arrays:
         for name, growth in zip(("all", "explored"), delta.growths, strict=True):
             if growth is not None:
                 parts = {
-                    "truth": growth.truth,
+                    "truth": growth.sums,
                     "counts": growth.counts,
-                    "told": np.array(growth.told),
+                    "told": np.array(growth.n_observations),
                 }
                 parts |= {} if growth.common is None else {"common": growth.common}
                 found |= {f"{PREFIX}{number} {name} {part}": array for part, array in parts.items()}

@@ -11,15 +11,14 @@ from infex.arrays import Floats, Integers
 from infex.bandit.arms import Arms, Changing, Fixed, Mapped
 from infex.checks import real, safe_repr, whole
 from infex.errors import InvalidSetting
-from infex.features import ContextTable, Hybrid, Shortened, hybrid, shortened
+from infex.features import ClipNorm, ContextTable, Hybrid, clip_norm, hybrid
 from infex.features.base import ContextMap
 from infex.features.table import Categories, Numbers
-from infex.models.extension import Widening
-from infex.models.hybrid import HybridWidening
+from infex.models.extension import FeatureExtension, HybridExtension
 from infex.models.layout import GONE, ArmRow, DesignRow
-from infex.policies.ucb import Switched
+from infex.policies.ucb import SwitchingState
 
-Wider = Widening | HybridWidening
+Wider = FeatureExtension | HybridExtension
 
 
 class Reshaping(Protocol):
@@ -83,17 +82,19 @@ class FeaturesAdded(NamedTuple):
             return on._replace(context=self.widening.rows(on.context))
         return on if isinstance(on, int) else self.widening.rows(on)
 
-    def note(self, note: Any) -> Any:
-        """A policy's note, with parameters for the wider features."""
-        if isinstance(note, Switched):
-            return note._replace(theta=tuple(self.widening.parameter(np.array(note.theta)).tolist()))
-        if isinstance(note, tuple) and type(note) is not tuple:
-            return type(note)(*(self.note(part) for part in note))
-        return note
+    def policy_state(self, policy_state: Any) -> Any:
+        """A policy's policy state, with parameters for the wider features."""
+        if isinstance(policy_state, SwitchingState):
+            return policy_state._replace(
+                theta=tuple(self.widening.parameter(np.array(policy_state.theta)).tolist())
+            )
+        if isinstance(policy_state, tuple) and type(policy_state) is not tuple:
+            return type(policy_state)(*(self.policy_state(part) for part in policy_state))
+        return policy_state
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain data."""
-        if isinstance(self.widening, Widening):
+        if isinstance(self.widening, FeatureExtension):
             return {"wider": _plain(self.widening)}
         own, common, shared = self.widening
         return {"own": _plain(own), "common": _plain(common), "shared": shared}
@@ -105,16 +106,16 @@ def reshaping_of(kept: dict[str, Any]) -> Reshaping:
         return ArmsRemoved(tuple(kept["gone"]), tuple(map(tuple, kept["features"])))
     if "wider" in kept:
         return FeaturesAdded(_widening(kept["wider"]))
-    return FeaturesAdded(HybridWidening(_widening(kept["own"]), _widening(kept["common"]), kept["shared"]))
+    return FeaturesAdded(HybridExtension(_widening(kept["own"]), _widening(kept["common"]), kept["shared"]))
 
 
-def _plain(widening: Widening) -> list[Any]:
+def _plain(widening: FeatureExtension) -> list[Any]:
     return [widening.dim, widening.places.tolist(), widening.scale]
 
 
-def _widening(kept: list[Any]) -> Widening:
+def _widening(kept: list[Any]) -> FeatureExtension:
     dim, places, scale = kept
-    return Widening(dim, np.array(places, dtype=np.int64), scale)
+    return FeatureExtension(dim, np.array(places, dtype=np.int64), scale)
 
 
 def extended(
@@ -135,17 +136,17 @@ def extended(
     count = whole("more", more, least=0 if longest is not None else 1)
     if isinstance(arms, Fixed | Changing):
         return _extended_rows(arms, count, longest)
-    if not isinstance(features, ContextMap) or not isinstance(features.context, Shortened | None):
+    if not isinstance(features, ContextMap) or not isinstance(features.context, ClipNorm | None):
         raise InvalidSetting(
             f"{safe_repr(features)} makes its features with code of yours, and cannot be extended"
         )
     return _extended_vectors(arms, features, count, longest)
 
 
-def _extended_rows(arms: Fixed | Changing, more: int, longest: float | None) -> tuple[Arms, Widening]:
+def _extended_rows(arms: Fixed | Changing, more: int, longest: float | None) -> tuple[Arms, FeatureExtension]:
     if longest is not None:
         raise InvalidSetting("longest goes with contexts of a feature map")
-    widening = Widening(arms.dim + more, np.arange(arms.dim))
+    widening = FeatureExtension(arms.dim + more, np.arange(arms.dim))
     if isinstance(arms, Changing):
         return Changing(arms.dim + more, arms.rescale), widening
     columns: Floats = np.vstack([arms.columns, np.zeros((more, arms.columns.shape[1]))])
@@ -156,32 +157,32 @@ def _extended_rows(arms: Fixed | Changing, more: int, longest: float | None) -> 
 
 def _extended_vectors(
     arms: Arms, features: ContextMap, more: int, longest: float | None
-) -> tuple[Arms, Widening]:
+) -> tuple[Arms, FeatureExtension]:
     length = real("longest", features.longest if longest is None else longest, least=features.longest)
     dim = features.context_dim + more
-    widening = Widening(dim, np.arange(features.context_dim), features.longest / length)
-    reader = None if features.context is None else shortened(dim, length)
+    widening = FeatureExtension(dim, np.arange(features.context_dim), features.longest / length)
+    reader = None if features.context is None else clip_norm(dim, length)
     return _over(arms, features.over(dim, length, reader)), widening
 
 
-def _extended_table(arms: Arms, features: ContextMap, wider: ContextTable) -> tuple[Arms, Widening]:
+def _extended_table(arms: Arms, features: ContextMap, wider: ContextTable) -> tuple[Arms, FeatureExtension]:
     assert features.context is not None
     place = {name: at for at, name in enumerate(wider.names)}
     places: Integers = np.array([place[name] for name in features.context.names], dtype=np.int64)
-    widening = Widening(wider.size, places, features.longest / wider.longest)
+    widening = FeatureExtension(wider.size, places, features.longest / wider.longest)
     return _over(arms, features.over(wider.size, wider.longest, wider)), widening
 
 
 def _extended_hybrid(arms: Arms, features: Hybrid, shared: Arms, common: Wider) -> tuple[Arms, Wider]:
     """Each arm has a parameter for all features again, or for those that it had."""
     assert isinstance(shared, Mapped)
-    assert isinstance(common, Widening)
+    assert isinstance(common, FeatureExtension)
     places = common.places[list(features.own)]
     every = len(places) == features.context_dim
     wider = hybrid(shared.features, own=None if every else places.tolist())
     spots = places if every else np.arange(len(places))
-    own = Widening(len(wider.own), spots, common.scale)
-    return _over(arms, wider), HybridWidening(own, common, features.shared.dim)
+    own = FeatureExtension(len(wider.own), spots, common.scale)
+    return _over(arms, wider), HybridExtension(own, common, features.shared.dim)
 
 
 def _over(arms: Arms, features: Any) -> Mapped:

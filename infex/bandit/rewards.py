@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from infex.arrays import Floats, fitting, is_masked, within
 from infex.bandit.decision import Decision
-from infex.bandit.pending import Pending, Waiting
+from infex.bandit.pending import Pending, PendingEntry
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, callers_level, real, safe_repr, whole
 from infex.errors import DamagedFile, InvalidReward, InvalidSetting, RewardOutOfRange
 from infex.models import Logistic
 from infex.models.base import Arrays, Estimator
 from infex.models.layout import DesignRow, Layout
-from infex.models.model import Turns
+from infex.models.state import ObservationNumbers
 from infex.policies.base import Policy
 from infex.policies.ucb import warn_of_large
 
@@ -139,7 +139,7 @@ class Learnt(NamedTuple):
     reward: float
     weight: float
     counted: float
-    turns: Turns
+    turns: ObservationNumbers
 
 
 @final
@@ -150,7 +150,7 @@ class RewardHistory:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._waited: dict[str, Waiting] = {}
+        self._waited: dict[str, PendingEntry] = {}
         self._learnt: dict[str, Learnt] = {}
 
     @staticmethod
@@ -159,7 +159,7 @@ class RewardHistory:
         most = whole("remembers", remembers, least=0)
         return RewardHistory(most) if most else None
 
-    def add(self, waited: Waiting, learnt: Learnt) -> None:
+    def add(self, waited: PendingEntry, learnt: Learnt) -> None:
         """One more, which takes the place of an earlier one of the same id."""
         key = waited.decision.id
         self._learnt.pop(key, None)
@@ -178,7 +178,7 @@ class RewardHistory:
 
     def change(self, changed: Callable[[DesignRow], DesignRow]) -> None:
         """Brings what rewards were learnt on to other arms or features."""
-        self._waited = {key: Waiting(each, changed(on)) for key, (each, on) in self._waited.items()}
+        self._waited = {key: PendingEntry(each, changed(on)) for key, (each, on) in self._waited.items()}
 
     def arrays(self) -> tuple[dict[str, Any], Arrays]:
         """All of it: texts as plain data, numbers as arrays."""

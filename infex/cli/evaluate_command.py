@@ -31,9 +31,7 @@ READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 @click.option("--against", metavar="NAME", help="Compare all others with this one.")
 @click.option("--rewards", type=(float, float), metavar="LEAST GREATEST", help="What rewards can be.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
-@click.option(
-    "--way", default="best", show_default=True, help="How to judge: best, model, robust, weights, ..."
-)
+@click.option("--estimator", default="auto", show_default=True, help="auto, dm, ips, snips, dr, switch, ...")
 @click.option("--anytime", is_flag=True, help="Intervals that hold however often one looks.")
 @click.option("--noise", type=float, help="How far rewards scatter, where the log does not say.")
 @click.option("--bound", type=float, help="Greatest length of the parameter, where the log does not say.")
@@ -48,7 +46,7 @@ READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 @click.option("--form", type=click.Choice(READABLE_FORMS), help="Form of the log [default: found out].")
 @click.option("--arm", default="arm", show_default=True, help="Column of arms.")
 @click.option("--reward", default="reward", show_default=True, help="Column of rewards.")
-@click.option("--probability", default="probability", show_default=True, help="Column of probabilities.")
+@click.option("--propensity", default="propensity", show_default=True, help="Column of propensities.")
 @context_option
 @features_option
 @click.option("--arms", type=FILE, help="Features of arms for --features, a row each: CSV, Parquet or .npy.")
@@ -83,7 +81,7 @@ def _read(path: Path, asked: dict[str, Any]) -> Log:
     from infex.logs.named_maps import read_with_map
     from infex.planning.arm_files import read_arms
 
-    columns = {name: asked[name] for name in ("arm", "reward", "probability", "sort", "form")}
+    columns = {name: asked[name] for name in ("arm", "reward", "propensity", "sort", "form")}
     words, context = asked["features"], asked["context"]
     try:
         if words is None:
@@ -120,7 +118,7 @@ def _judge(log: Log, asked: dict[str, Any], wants_json: bool, page: Path | None)
     settings = {
         name: asked[name]
         for name in (
-            "rewards", "confidence", "against", "way", "anytime", "noise", "bound", "bound_missing",
+            "rewards", "confidence", "against", "estimator", "anytime", "noise", "bound", "bound_missing",
         )
     }  # fmt: skip
     found = judge(log, named_targets(asked["policies"], log), **settings)

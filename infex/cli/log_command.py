@@ -33,7 +33,7 @@ def log() -> None:
 @click.option("--to", type=click.Choice(("infex", "obp", "dsjson")), default="infex", show_default=True)
 @click.option("--arm", default="arm", show_default=True, help="The column of arms.")
 @click.option("--reward", default="reward", show_default=True, help="The column of rewards.")
-@click.option("--probability", default="probability", show_default=True, help="The column of probabilities.")
+@click.option("--propensity", default="propensity", show_default=True, help="The column of propensities.")
 @click.option("--round", "round_", default="round", show_default=True, help="The column of rounds.")
 @click.option("--context", default="", help="Columns of the context, or features that arms share: a,b,c.")
 @click.option("--features", default="", help="Features of each arm, in dsjson and cb_adf: a,b,c.")
@@ -45,7 +45,7 @@ def convert(
     to: str,
     arm: str,
     reward: str,
-    probability: str,
+    propensity: str,
     round_: str,
     context: str,
     features: str,
@@ -58,7 +58,7 @@ def convert(
     from infex.logs import ColumnNames, read, read_parts, write
 
     names = ColumnNames(
-        arm=arm, reward=reward, probability=probability, round=round_,
+        arm=arm, reward=reward, propensity=propensity, round=round_,
         context=_listed(context), arms=_listed(features),
     )  # fmt: skip
     count = 0
@@ -75,7 +75,7 @@ def convert(
             count = 0
     if not count:
         more = {"context": names.context, "arms": names.arms, "sort": sort}
-        columns = {"arm": arm, "reward": reward, "probability": probability, "round": round_}
+        columns = {"arm": arm, "reward": reward, "propensity": propensity, "round": round_}
         whole = read(source, form, **columns, **more)  # type: ignore[arg-type]
         write(whole, target, to)  # type: ignore[arg-type]
         count = len(whole)

@@ -13,7 +13,7 @@ from infex.client.fallbacks import CircuitBreaker, Fallbacks, Offer, offer_of
 from infex.client.remote_decision import RemoteDecision, heard
 from infex.client.retrying import Patience, Sender
 from infex.errors import InvalidSetting, ServiceSilent
-from infex.records import to_record
+from infex.registry import to_record
 
 
 @final

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from infex.core.posterior import probabilities
+from infex.core.posterior import probabilities, radius_of
 from infex.core.ridge import check_factor, check_run, check_sizes
-from infex.errors import InvalidContext, InvalidReward, StalePosterior, UnknownArm
+from infex.errors import InvalidChoice, InvalidContext, InvalidReward, StalePosterior, UnknownArm
 
 from libc.math cimport isfinite, log, sqrt
 from libc.string cimport memcpy
@@ -25,6 +25,18 @@ cdef void add_sums(double *sums, const double *more, int64_t size) noexcept nogi
 
 
 NOBODY = np.zeros(0, dtype=np.int64)
+NO_ROWS = (
+    "arms with a regression each are known in a context, not by rows of features: "
+    "features.interactions(np.eye(K), context_dim) keeps one regression for all"
+)
+
+
+def block_diagonal(blocks):
+    """A matrix with n square blocks, (n, c, c), on its diagonal, and 0 elsewhere, (n c, n c)."""
+    count, size = np.shape(blocks)[:2]
+    whole = np.zeros((count, size, count, size))
+    whole[np.arange(count), :, np.arange(count), :] = blocks
+    return whole.reshape(count * size, count * size)
 
 
 def greedy(const double[::1] scores):
@@ -461,8 +473,11 @@ cdef class BankPosterior:
 
     After the bank has learnt, reading raises StalePosterior. `copy` gives one that stays. `told` is how many rewards
     are in the bank's sums, None if these are not kept. With `logistic`, scores are log-odds. A radius is one number, or
-    one for each arm, (n,).
+    one for each arm, (n,). As one regression of all arms, an arm's row has the context in its own block, and 0 elsewhere.
     """
+
+    fixed = False
+    has_counts = True
 
     def __cinit__(self, *given, **named):
         self.bank, self.places = NOTHING, NOBODY  # whatever a subclass forgets, there is something to read
@@ -513,6 +528,36 @@ cdef class BankPosterior:
     def count(self):
         """The number of arms."""
         return self.bank.K if self.places is None else self.places.size
+
+    @property
+    def dim(self):
+        """How many parameters all arms have together, those that are not shown included."""
+        return self.bank.K * self.bank.c
+
+    @property
+    def draw_shape(self):
+        """The shape of the draws that `perturbed` takes, (K, c), with those of arms that are not shown."""
+        return self.bank.K, self.bank.c
+
+    @property
+    def columns(self):
+        """The arms as rows of one regression, (K c, n)."""
+        rows = np.zeros((self.count, self.bank.K, self.bank.c))
+        if self.count:
+            rows[np.arange(self.count), np.arange(self.count) if self.places is None else self.places] = self.context
+        return np.ascontiguousarray(rows.reshape(self.count, self.dim).T)
+
+    @property
+    def theta(self):
+        """The parameters of all arms, one behind the other, (K c,)."""
+        self.check()
+        return np.array(self.bank.solved[:, self.bank.c]).reshape(-1)
+
+    @property
+    def factor(self):
+        """The factors of all arms, as blocks of one matrix, (K c, K c)."""
+        self.check()
+        return block_diagonal(self.bank.solved[:, :self.bank.c])
 
     @property
     def penalty(self):
@@ -585,13 +630,19 @@ cdef class BankPosterior:
         self.check()
         return self.some(products(np.reshape(thetas, (self.bank.K, self.bank.c)).T, self.context))
 
-    def optimistic(self, int64_t arm, double radius):
-        """The parameters of all arms, (K, c), within so many widths, for which an arm's mean is largest."""
+    def optimistic(self, int64_t arm, radius):
+        """The parameters of all arms, (K c,), within so many widths, for which an arm's mean is largest."""
         cdef int64_t place = self.place(arm)
         self.check()
         thetas = np.array(self.bank.solved[:, self.bank.c])
-        thetas[place] = self.bank.optimistic(place, self.context, radius)
-        return thetas
+        thetas[place] = self.bank.optimistic(place, self.context, radius_of(radius, arm))
+        return thetas.reshape(-1)
+
+    def design_row(self, int64_t arm, features=None):
+        """What the reward of an arm is learnt on: its index among all arms, and the context."""
+        if features is not None:
+            raise InvalidChoice(f"a reward cannot be learnt on the features of a Choice: {NO_ROWS}")
+        return self.place(arm), self.context
 
     @property
     def counts(self):

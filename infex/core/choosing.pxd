@@ -46,8 +46,8 @@ cdef struct Settings:
     bint wrap_random_ties
 
 
-cdef enum:           # what policies note of their own choices, before room for d numbers
-    SWITCHED, LEVEL_KNOWN, LEVEL, LEAST_SEEN, FOUND, AT_LOG_DET, NOTES
+cdef enum:           # the state of a policy, before room for d numbers
+    SWITCHED, LEVEL_KNOWN, LEVEL, LEAST_SEEN, FOUND, AT_LOG_DET, STATE_SIZE
 
 
 cdef class Base:
@@ -55,14 +55,13 @@ cdef class Base:
 
 
 cdef bint is_plain(const Settings *base) noexcept nogil
-cdef bint draws_uniform(const Settings *base) noexcept nogil
-cdef bint explores_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
+cdef Kind kind_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
 cdef bitgen_t *bits_of(generator) except NULL
 cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
 cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
 cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil
 cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil
-cdef int64_t greedy_arm(State *s, bint linked, bint random_ties, bitgen_t *rng) noexcept nogil
-cdef int64_t choose(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,
+cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil
+cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil

@@ -63,23 +63,23 @@ cdef inline double radius(const Settings *base, const State *s) noexcept nogil:
     return base.scale * confidence_radius(s, base.noise, base.bound, base.delta) + base.bonus
 
 
-cdef int64_t greedy_arm(State *s, bint linked, bint random_ties, bitgen_t *rng) noexcept nogil:
-    """The arm of the largest estimate, and all estimates in `room`; if `linked`, scores are log-odds."""
+cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil:
+    """The arm of the largest estimate, and all estimates in `room`; if `logistic`, scores are log-odds."""
     cdef int64_t arm = estimates(s.scores, s.along, s.K, s.run.phi, s.room)
-    if linked:
+    if logistic:
         to_probabilities(s.room, s.K)
     elif not random_ties:
         return arm
     return pick(s.room, s.K, random_ties, rng)
 
 
-cdef int64_t optimistic_arm(const Settings *base, State *s, bint linked, bitgen_t *rng) noexcept nogil:
+cdef int64_t optimistic_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
     """The arm of the largest upper bound."""
     cdef double beta = radius(base, s)
     cdef Run *run = s.run
-    if linked or base.random_ties:
+    if logistic or base.random_ties:
         upper(s.scores, s.squares, s.along, s.K, run.phi, run.psi, beta, s.room)
-        if linked:
+        if logistic:
             to_probabilities(s.room, s.K)
         return pick(s.room, s.K, base.random_ties, rng)
     return best_upper(
@@ -87,7 +87,7 @@ cdef int64_t optimistic_arm(const Settings *base, State *s, bint linked, bitgen_
     )
 
 
-cdef int64_t sampled_arm(const Settings *base, State *s, bint linked, bitgen_t *rng) noexcept nogil:
+cdef int64_t sampled_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
     """The best arm of one sampled parameter theta + beta V^-1/2 eta."""
     cdef double beta = radius(base, s), length
     cdef double *eta = s.sample
@@ -100,22 +100,22 @@ cdef int64_t sampled_arm(const Settings *base, State *s, bint linked, bitgen_t *
             eta[i] *= length
     perturb(s, beta, eta, s.sample + s.d, s.sample + 2 * s.d)
     product(s.columns, s.K, s.sample + s.d, s.d, s.room)
-    if linked:
+    if logistic:
         to_probabilities(s.room, s.K)
     return pick(s.room, s.K, base.random_ties, rng)
 
 
-cdef int64_t switching_arm(const Settings *base, State *s, bint linked, double *notes,
+cdef int64_t switching_arm(const Settings *base, State *s, bint logistic, double *policy_state,
                            bitgen_t *rng) noexcept nogil:
     """The best arm of an optimistic parameter that is found anew when det V has grown enough."""
     cdef double ratio = log_det_ratio(s), beta, length, share
-    cdef double *theta = notes + NOTES
+    cdef double *theta = policy_state + STATE_SIZE
     cdef double *x = s.sample
     cdef int64_t arm, i
-    if notes[FOUND] > 0.0 and not ratio > notes[AT_LOG_DET] + log1p(base.rate) + ROUNDED_GROWTH:
+    if policy_state[FOUND] > 0.0 and not ratio > policy_state[AT_LOG_DET] + log1p(base.rate) + ROUNDED_GROWTH:
         product(s.columns, s.K, theta, s.d, s.room)
         return pick(s.room, s.K, base.random_ties, rng)
-    arm = optimistic_arm(base, s, linked, rng)
+    arm = optimistic_arm(base, s, logistic, rng)
     if arm >= 0:
         for i in range(s.d):
             x[i] = s.columns[i * s.K + arm]
@@ -124,11 +124,11 @@ cdef int64_t switching_arm(const Settings *base, State *s, bint linked, double *
         share = beta / length if length > 0.0 else 0.0
         for i in range(s.d):
             theta[i] = s.theta[i] + s.run.phi * s.u[i] + (share * theta[i] if length > 0.0 else 0.0)
-        notes[FOUND], notes[AT_LOG_DET] = 1.0, ratio
+        policy_state[FOUND], policy_state[AT_LOG_DET] = 1.0, ratio
     return arm
 
 
-cdef int64_t plain_arm(const Settings *base, State *s, bitgen_t *rng, bint *explored) noexcept nogil:
+cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *explored) noexcept nogil:
     """The arm of a policy that looks at pulls and rewards alone."""
     cdef double total = 0.0, bonus, played
     cdef double *out = s.room
@@ -161,70 +161,66 @@ cdef int64_t plain_arm(const Settings *base, State *s, bitgen_t *rng, bint *expl
 
 
 cdef bint is_plain(const Settings *base) noexcept nogil:
-    """Does it take no notes, and read neither pulls nor the rewards of single arms?"""
+    """Does it keep no state, and read neither pulls nor the rewards of single arms?"""
     return base.kind <= HYBRID_TS and base.wrap == NOTHING
 
 
-cdef bint draws_uniform(const Settings *base) noexcept nogil:
-    """Does it explore by uniform arms?"""
-    return base.kind == UNIFORM or base.kind == EPSILON_GREEDY
+cdef Kind kind_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil:
+    """What a base does in round t: some draw whether they explore, and are GREEDY if not."""
+    cdef double rate = base.rate
+    if base.kind == EPSILON_GREEDY:
+        if rate < 0.0:
+            rate = min(1.0, pow(<double>t, -1.0 / 3.0))
+        return UNIFORM if rng.next_double(rng.state) < rate else GREEDY
+    if base.kind == HYBRID_TS:
+        return LINTS if rng.next_double(rng.state) < rate else GREEDY
+    return base.kind
 
 
-cdef bint explores_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil:
-    """Does such a base explore in round t?"""
-    if base.kind == UNIFORM:
-        return True
-    return rng.next_double(rng.state) < (min(1.0, pow(<double>t, -1.0 / 3.0)) if base.rate < 0.0 else base.rate)
-
-
-cdef int64_t own_arm(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,
+cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                      bint *explored) noexcept nogil:
     """The arm of the base without what is wrapped around it."""
-    if base.kind == LINUCB:
-        return optimistic_arm(base, s, linked, rng)
-    if base.kind == LINTS or base.kind == LINTS_SPHERICAL:
-        return sampled_arm(base, s, linked, rng)
-    if draws_uniform(base):
-        if explores_at(base, t, rng):
-            return uniform_arm(s.K, rng)
+    cdef Kind kind = kind_at(base, t, rng)
+    if kind == LINUCB:
+        return optimistic_arm(base, s, logistic, rng)
+    if kind == LINTS or kind == LINTS_SPHERICAL:
+        return sampled_arm(base, s, logistic, rng)
+    if kind == GREEDY:
         explored[0] = False
-        return greedy_arm(s, linked, base.random_ties, rng)
-    if base.kind == ROUND_ROBIN:
+        return greedy_arm(s, logistic, base.random_ties, rng)
+    if kind == UNIFORM:
+        return uniform_arm(s.K, rng)
+    if kind == ROUND_ROBIN:
         return (t - 1) % s.K
-    if base.kind == RARELY_SWITCHING:
-        return switching_arm(base, s, linked, notes, rng)
-    if base.kind == UCB1 or base.kind == GAUSSIAN_TS or base.kind == PLAIN_HYBRID_TS:
-        return plain_arm(base, s, rng, explored)
-    if base.kind == HYBRID_TS and rng.next_double(rng.state) < base.rate:
-        return sampled_arm(base, s, linked, rng)
-    explored[0] = False
-    return greedy_arm(s, linked, base.random_ties, rng)
+    if kind == RARELY_SWITCHING:
+        return switching_arm(base, s, logistic, policy_state, rng)
+    return arm_by_pulls(base, s, rng, explored)
 
 
-cdef int64_t choose(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,
+cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil:
     """The arm of round t, -1 if no score is a number, and whether it was chosen to explore.
 
-    If `linked`, scores are log-odds. `notes` has room for NOTES + d numbers where a base or wrap takes notes.
+    If `logistic`, scores are log-odds. `policy_state`, (STATE_SIZE + d,), is that of a base or wrap that keeps one.
     """
     cdef bint committed = base.wrap == COMMITS and t > base.second, tries
     cdef int64_t arm, other
     explored[0] = True
-    if committed or (base.wrap == GREEDY_FIRST and not has_switched(base, s, notes)):
+    if committed or (base.wrap == GREEDY_FIRST and not has_switched(base, s, policy_state)):
         explored[0] = False
-        return greedy_arm(s, linked, committed and base.wrap_random_ties, rng)
+        return greedy_arm(s, logistic, committed and base.wrap_random_ties, rng)
     if base.wrap == SOFTENED:
         tries = rng.next_double(rng.state) < base.first
         other = uniform_arm(s.K, rng)
-        arm = own_arm(base, s, linked, notes, t, rng, explored)
+        arm = base_arm(base, s, logistic, policy_state, t, rng, explored)
         explored[0] = True
         return other if tries else arm
-    return own_arm(base, s, linked, notes, t, rng, explored)
+    return base_arm(base, s, logistic, policy_state, t, rng, explored)
 
 
 # Greedy-First
 
-cdef bint has_switched(const Settings *base, State *s, double *notes) noexcept nogil:
+cdef bint has_switched(const Settings *base, State *s, double *policy_state) noexcept nogil:
     """Has Greedy-First gone over to its base (Bastani, Bayati and Khosravi, 2021)?
 
     The least eigenvalue of sum x x' is computed only where it may decide: it never falls as rewards come in,
@@ -232,12 +228,12 @@ cdef bint has_switched(const Settings *base, State *s, double *notes) noexcept n
     """
     cdef double told = s.told, level, least, trace = 0.0
     cdef int64_t d = s.d, size = (d + 1) * d, i, j
-    if notes[SWITCHED] > 0.0:
+    if policy_state[SWITCHED] > 0.0:
         return True
     if told <= (base.second if base.second >= 0.0 else 8.0 * d):
         return False
-    level = notes[LEVEL] if notes[LEVEL_KNOWN] > 0.0 else base.first
-    if level >= 0.0 and notes[LEAST_SEEN] > told * (max(level / 4.0, FAR_FROM_SINGULAR) + ROUNDED):
+    level = policy_state[LEVEL] if policy_state[LEVEL_KNOWN] > 0.0 else base.first
+    if level >= 0.0 and policy_state[LEAST_SEEN] > told * (max(level / 4.0, FAR_FROM_SINGULAR) + ROUNDED):
         return False
     whole_sums(s)
     for i in range(d):
@@ -250,10 +246,10 @@ cdef bint has_switched(const Settings *base, State *s, double *notes) noexcept n
     least = least_eigenvalue(s.whole, d, trace)
     if level < 0.0:
         level = least / told / 2.0
-    notes[LEVEL_KNOWN], notes[LEVEL], notes[LEAST_SEEN] = 1.0, level, least
+    policy_state[LEVEL_KNOWN], policy_state[LEVEL], policy_state[LEAST_SEEN] = 1.0, level, least
     if least < level * told / 4.0 or least <= SINGULAR * trace:
-        notes[SWITCHED] = 1.0
-    return notes[SWITCHED] > 0.0
+        policy_state[SWITCHED] = 1.0
+    return policy_state[SWITCHED] > 0.0
 
 
 cdef double least_eigenvalue(double *a, int64_t d, double trace) noexcept nogil:

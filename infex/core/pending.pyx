@@ -152,7 +152,7 @@ cdef class Pending:
             raise ValueError(f"there are {self.d} features pending, and {posterior.state.d} in the posterior")
         posterior.read()
         other = posterior.like()
-        other.columns, other._counts, other.lasting = posterior.columns, posterior._counts, posterior.lasting
+        other.columns, other._counts, other.fixed = posterior.columns, posterior._counts, posterior.fixed
         if posterior.has_sums:
             other.own_sums()
             posterior.fill_sums(other.state.sums)

@@ -22,7 +22,7 @@ cdef class RidgePosterior:
     cdef int64_t best_arm
     cdef object _memory, _means, _widths, _counts
     cdef readonly object columns  # (d, K)
-    cdef readonly bint lasting    # are these the fixed arms?
+    cdef readonly bint fixed    # are these the fixed arms?
     cdef readonly bint logistic   # are scores log-odds, and estimates probabilities?
     cdef readonly int64_t told
     cdef RidgePosterior like(self)

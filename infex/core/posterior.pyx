@@ -3,7 +3,7 @@
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport sqrt
+from libc.math cimport log, sqrt
 from libc.string cimport memcpy, memset
 
 from infex.core.choosing cimport to_probabilities
@@ -23,7 +23,7 @@ from infex.core.ridge cimport (
     whole_sums,
     width,
 )
-from infex.errors import NotKept, StalePosterior
+from infex.errors import InvalidChoice, NotKept, StalePosterior
 
 
 cnp.import_array()
@@ -47,6 +47,15 @@ cdef inline object contiguous(given, int dimensions, const double **numbers):
 cdef inline object read_only(array):
     cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
     return array
+
+
+def radius_of(radius, arm=None):
+    """A radius as a number: one for all arms or, of one for each, that of an arm."""
+    if isinstance(radius, np.ndarray) and radius.ndim:
+        if arm is None:
+            raise InvalidChoice(f"arms that share one regression have one radius, got {radius.size}")
+        return float(radius[arm])
+    return float(radius)
 
 
 def to_sphere(double[::1] direction):
@@ -86,7 +95,7 @@ cdef class RidgePosterior:
         self.state = ridge.state
         self.ridge, self.version = ridge, ridge.version
         self.columns = ridge.columns
-        self.has_sums = self.lasting = True
+        self.has_sums = self.fixed = True
         self.kept_up = self.scored = ridge.state.scored
         self.told = <int64_t>ridge.state.told
 
@@ -121,7 +130,7 @@ cdef class RidgePosterior:
             self._counts = np.array(counts, dtype=np.float64)
             if self._counts.shape != (2, s.K):
                 raise ValueError(f"counts must have the shape {(2, s.K)}, got {self._counts.shape}")
-        self.told, self.logistic, self.lasting = told, logistic, True
+        self.told, self.logistic, self.fixed = told, logistic, True
         return self
 
     cdef RidgePosterior like(self):
@@ -226,7 +235,7 @@ cdef class RidgePosterior:
         if not self.has_sums or not (s.run.closed > 0.0 or s.run.pulls > 0.0) or not is_steep(s):
             return self
         other = self.like()
-        other.columns, other._counts, other.lasting = self.columns, self._counts, self.lasting
+        other.columns, other._counts, other.fixed = self.columns, self._counts, self.fixed
         other.own_sums()
         self.fill_sums(other.state.sums)
         other.own_solution()
@@ -250,6 +259,11 @@ cdef class RidgePosterior:
     def dim(self):
         """d, the number of features."""
         return self.state.d
+
+    @property
+    def draw_shape(self):
+        """The shape of the draws that `perturbed` takes, (d,)."""
+        return (self.state.d,)
 
     @property
     def penalty(self):
@@ -320,9 +334,18 @@ cdef class RidgePosterior:
             product(x, 1, s.u, s.d, &along)
         return width(square, along, s.run.psi)
 
-    def upper(self, double beta):
-        """Every arm's estimate + beta width, (K,); of log-odds, that as a probability."""
+    def radii(self, double noise, double bound, double delta):
+        """The confidence radius of all arms: noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound.
+
+        alpha is log(det V/det V_0) (Abbasi-Yadkori, Pal and Szepesvari, 2011).
+        """
+        self.check()
+        return noise * sqrt(log_det_ratio(&self.state) - 2.0 * log(delta)) + sqrt(self.state.penalty) * bound
+
+    def upper(self, radius):
+        """Every arm's estimate + radius width, (K,); of log-odds, that as a probability."""
         cdef double *out
+        cdef double beta = radius_of(radius)
         self.score()
         s = &self.state
         bounds = floats(s.K, &out)
@@ -347,9 +370,9 @@ cdef class RidgePosterior:
         """theta + scale M'direction, (d,)."""
         return self.parameter_of(scale, direction)
 
-    def perturbed(self, double scale, direction):
+    def perturbed(self, scale, direction):
         """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
-        out = self.scores(self.parameter_of(scale, direction))
+        out = self.scores(self.parameter_of(radius_of(scale), direction))
         return probabilities(out) if self.logistic else out
 
     def scores(self, theta):
@@ -363,7 +386,7 @@ cdef class RidgePosterior:
         product(self.state.columns, self.state.K, parameter, self.state.d, out)
         return scores
 
-    def optimistic(self, int64_t arm, double radius):
+    def optimistic(self, int64_t arm, radius):
         """theta + radius V^-1 x/|x| in V^-1, (d,): where within so many widths an arm's mean is largest."""
         cdef double *x
         cdef double *out
@@ -377,7 +400,7 @@ cdef class RidgePosterior:
         for i in range(s.d):
             x[i] = s.columns[i * s.K + arm]
         length = solve(s, x, out)
-        share = radius / length if length > 0.0 else 0.0
+        share = radius_of(radius, arm) / length if length > 0.0 else 0.0
         for i in range(s.d):
             out[i] = s.theta[i] + s.run.phi * s.u[i] + (share * out[i] if length > 0.0 else 0.0)
         return theta
@@ -420,17 +443,23 @@ cdef class RidgePosterior:
         return np.asarray(out)
 
     @property
-    def counted(self):
+    def has_counts(self):
         """Were rewards counted by arm?"""
-        return self._counts is not None or (self.lasting and self.ridge is not None)
+        return self._counts is not None or (self.fixed and self.ridge is not None)
 
     @property
     def counts(self):
         """Pulls and summed rewards of every arm, (2, K), as an array of its own."""
         self.check()
-        if not self.counted:
+        if not self.has_counts:
             raise NotKept("arms that change every round have no pulls of their own")
         return (self.ridge.counts if self._counts is None else self._counts).copy()
+
+    def design_row(self, int64_t arm, features=None):
+        """What the reward of an arm is learnt on: a fixed arm's index, a row of features, or given `features`."""
+        if features is not None:
+            return np.array(features, dtype=np.float64)
+        return arm if self.fixed else np.array(self.columns[:, arm])
 
     def over(self, columns):
         """The same of other arms, (d, K)."""
@@ -452,7 +481,7 @@ cdef class RidgePosterior:
                 raise IndexError(f"arms must be from 0 to {s.K - 1}, got {which[n]}")
         other = self.like()
         other.set_columns(self.columns[:, places])
-        if self.counted:
+        if self.has_counts:
             other._counts = np.ascontiguousarray(self.counts[:, places])
         if not self.scored:
             return other
@@ -487,10 +516,10 @@ cdef class RidgePosterior:
         memcpy(other.state.scores, self.state.scores, K * sizeof(double))
         memcpy(other.state.squares, self.state.squares, K * sizeof(double))
         memcpy(other.state.along, self.state.along, K * sizeof(double))
-        other._means, other._widths, other._counts = self._means, self._widths, self.counts if self.counted else None
+        other._means, other._widths, other._counts = self._means, self._widths, self.counts if self.has_counts else None
         other.means, other.best_arm = self.means, self.best_arm
         other.scored, other.kept_up, other.same_estimates = True, self.kept_up, self.same_estimates
-        other.lasting = self.lasting
+        other.fixed = self.fixed
         other.ridge = None
         return other
 

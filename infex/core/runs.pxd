@@ -1,4 +1,4 @@
-"""What all loops of whole runs share: laws of rewards, and what a run leaves behind."""
+"""What both loops of whole runs share: laws of rewards, and what a run leaves behind."""
 
 from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
@@ -29,11 +29,11 @@ cdef class Outcome:
     cdef Law law
     cdef double[::1] _curve, _rewards, _losses
     cdef int64_t[::1] _counts, _arms
-    cdef int64_t mark                # the first checkpoint that is not behind us
+    cdef int64_t next_checkpoint     # its index
     cdef int64_t horizon
     cdef bint recorded
     cdef bint steady                 # do means stay, so that equal rounds in a row are added at once?
-    cdef int64_t arm, rounds         # of these rounds
+    cdef int64_t arm, rounds         # of the equal rounds that are not added yet
     cdef bint explores
     cdef double gap
     cdef readonly double regret_greedy, regret_exploring
@@ -43,9 +43,9 @@ cdef class Outcome:
     cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1
     cdef int check_next(self, int64_t first, int64_t last) except -1
     cdef const double[:, ::1] check_table(self, rewards, int64_t rounds)
-    cdef void note(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil
-    cdef void enter(self, int64_t t, int64_t arm, bint explores, double gap, int64_t rounds) noexcept nogil
-    cdef void close(self) noexcept nogil
+    cdef void record(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil
+    cdef void count(self, int64_t t, int64_t arm, bint explores, double gap, int64_t rounds) noexcept nogil
+    cdef void flush(self) noexcept nogil
 
 
 cdef int check_rounds(str name, const int64_t[::1] rounds, int64_t first, int64_t last) except -1

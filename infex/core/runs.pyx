@@ -1,4 +1,4 @@
-"""What all loops of whole runs share: laws of rewards, and what a run leaves behind."""
+"""What both loops of whole runs share: laws of rewards, and what a run leaves behind."""
 
 import numpy as np
 
@@ -16,8 +16,8 @@ cdef class Outcome:
         self.steady = True
 
     cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1:
-        if horizon < 1:
-            raise ValueError(f"horizon must be at least 1, got {horizon}")
+        if arms < 1 or horizon < 1:
+            raise ValueError(f"there must be an arm and a round to play, got {arms} and {horizon}")
         if not SIGN <= law <= TABLE:
             raise ValueError(f"there is no law of rewards {<int>law}")
         self.checkpoints = np.array(checkpoints, dtype=np.int64)
@@ -50,30 +50,30 @@ cdef class Outcome:
             raise ValueError(f"rewards must be {(rounds, self._counts.shape[0])}, got {table.shape}")
         return table
 
-    cdef void note(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil:
+    cdef void record(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil:
         """Keeps a round, if rounds are recorded."""
         if self.recorded:
             self._arms[t - 1], self._rewards[t - 1], self._losses[t - 1] = arm, reward, gap
 
-    cdef void enter(self, int64_t t, int64_t arm, bint explores, double gap, int64_t rounds) noexcept nogil:
+    cdef void count(self, int64_t t, int64_t arm, bint explores, double gap, int64_t rounds) noexcept nogil:
         """Counts so many rounds of one arm, the last of which is round t."""
         cdef int64_t marks = self.checkpoints.shape[0]
         if arm != self.arm or explores != self.explores or not self.steady:
-            self.close()
+            self.flush()
             self.arm, self.explores = arm, explores
         self.gap = gap
         self.rounds += rounds
         if not self.steady:
-            self.close()
-        while self.mark < marks and self.checkpoints[self.mark] < t:
-            self.mark += 1
-        if self.mark < marks and self.checkpoints[self.mark] == t:
-            self.close()
-            self._curve[self.mark] = self.regret_greedy + self.regret_exploring
-            self.mark += 1
+            self.flush()
+        while self.next_checkpoint < marks and self.checkpoints[self.next_checkpoint] < t:
+            self.next_checkpoint += 1
+        if self.next_checkpoint < marks and self.checkpoints[self.next_checkpoint] == t:
+            self.flush()
+            self._curve[self.next_checkpoint] = self.regret_greedy + self.regret_exploring
+            self.next_checkpoint += 1
 
-    cdef void close(self) noexcept nogil:
-        """Adds the rounds under way to counts and regret."""
+    cdef void flush(self) noexcept nogil:
+        """Adds the equal rounds under way to counts and regret."""
         if self.rounds == 0:
             return
         self._counts[self.arm] += self.rounds

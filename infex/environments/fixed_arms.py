@@ -21,7 +21,7 @@ from infex.errors import InvalidSetting
 from infex.streams import stream
 
 BLOCK = 1 << 17  # numbers in the means, or the arms, that are drawn at a time
-STRETCH = 1 << 14  # rounds of a stretch
+STRETCH = 1 << 16  # rounds of a stretch, after which Ctrl-C is heard: some hundredths of a second
 
 
 @final

@@ -2,8 +2,8 @@
 
 >>> from infex import evaluation
 >>> from infex.logs import Log
->>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
->>> found = evaluation.evaluate(log, {"first": 0, "now": evaluation.logged}, against="now", way="weights")
+>>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, propensity=[0.5] * 200)
+>>> found = evaluation.evaluate(log, {"first": 0, "now": evaluation.logged}, against="now", estimator="ips")
 >>> found.compare("first", "now").verdict
 'better'
 """

@@ -14,13 +14,13 @@ import numpy as np
 from infex.arrays import Bools, Floats
 from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation import intervals
-from infex.evaluation.designs import Design, design_of, law_in
+from infex.evaluation.designs import Design, design_of, logging_propensities
+from infex.evaluation.estimators import dot
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.log_arguments import confidence_level, own_part, reward_range
 from infex.evaluation.log_model import LogModel, model_of, warn_of_misfit
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
-from infex.evaluation.ways import dot
 from infex.features.base import unit_of
 from infex.logs import Log, LogFacts
 from infex.logs.log_marks import is_known
@@ -33,7 +33,7 @@ NO_BOUNDS_OF_SUMS = Bounds(math.nan, math.nan, "none", "assumed")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetSums:
-    """Sums of one target: its mean features; of draws w, w^2, w r and (w r)^2; and missing chances."""
+    """Sums of one target: its mean features; of draws w, w^2, w r and (w r)^2; and missing probabilities."""
 
     row: Floats
     weights: Floats
@@ -85,21 +85,21 @@ class PartSums:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummedValue:
-    """A target on a log of many parts: by the `model` with its ellipsoid, and by `weights` of draws.
+    """A target on a log of many parts: by the direct method, `dm`, and by `ips` of draws.
 
-    `weighted` is None where the log could not play what the target plays, or has no known chances, or where
-    the target has learnt from this very log.
+    `ips` is None where the log could not play what the target plays, or has no known propensities, or
+    where the target has learnt from this very log.
 
-    `name` is the target's; `model_bounds` and `weighted_bounds` are the intervals. `support` is the share
+    `name` is the target's; `dm_bounds` and `ips_bounds` are the intervals. `support` is the share
     of its choices that the log could have played, `effective` how many explorations of equal weight say
     as much.
     """
 
     name: str
-    model: float
-    model_bounds: Bounds
-    weighted: float | None
-    weighted_bounds: Bounds | None
+    dm: float
+    dm_bounds: Bounds
+    ips: float | None
+    ips_bounds: Bounds | None
     draws: int
     effective: float
     support: float | None
@@ -110,7 +110,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
 
     `log` is the part, and `targets` are those of `evaluate`, the same for every part.
 
-    >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], probability=[0.5, 0.5])
+    >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], propensity=[0.5, 0.5])
     >>> (part_sums(part, {"first": 0}) + part_sums(part, {"first": 0})).rounds
     4
     """
@@ -126,19 +126,19 @@ def part_sums(log: Log, targets: object) -> PartSums:
 
 
 def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
-    looks, probability = looks_of(log), _probability(log, design)
+    looks, propensity = looks_of(log), _propensity(log, design)
     row, weights = np.zeros(looks.dim), np.zeros(4)
     draws, known, missing = 0, 0, 0.0
     for span in spans(len(log)):
-        chances = target.chances(span)
-        row += looks.mixed(span, chances).sum(axis=0)
-        law = law_in(log, design, span)
-        if law is not None:
-            seen: Bools = ~np.asarray(np.isnan(law).any(axis=1))
-            missing += float(chances[(law <= 0.0) & seen[:, None]].sum())
+        probabilities = target.probabilities(span)
+        row += looks.mixed(span, probabilities).sum(axis=0)
+        propensities = logging_propensities(log, design, span)
+        if propensities is not None:
+            seen: Bools = ~np.asarray(np.isnan(propensities).any(axis=1))
+            missing += float(probabilities[(propensities <= 0.0) & seen[:, None]].sum())
             known += int(seen.sum())
-        taken = ~np.isnan(probability[span]) & log.rewarded[span]
-        weight = chances[np.arange(len(chances)), log.arm[span]][taken] / probability[span][taken]
+        taken = ~np.isnan(propensity[span]) & log.rewarded[span]
+        weight = probabilities[np.arange(len(probabilities)), log.arm[span]][taken] / propensity[span][taken]
         weighted = weight * log.reward[span][taken]
         weights += weight.sum(), dot(weight, weight), weighted.sum(), dot(weighted, weighted)
         draws += weight.size
@@ -146,12 +146,12 @@ def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
     return TargetSums(row, weights, draws, missing, known, *learnt)
 
 
-def _probability(log: Log, design: Design) -> Floats:
-    """The chance of each arm that was drawn; NaN elsewhere."""
+def _propensity(log: Log, design: Design) -> Floats:
+    """The propensity of each arm that was drawn; NaN elsewhere."""
     none = np.full(len(log), np.nan)
-    if design.drawn_blocks and log.law is not None and log.explored is not None:
-        return np.where(log.explored, log.law, np.nan)
-    return log.probability if design.kind == "every round" and log.probability is not None else none
+    if design.drawn_blocks and log.base_propensity is not None and log.explored is not None:
+        return np.where(log.explored, log.base_propensity, np.nan)
+    return log.propensity if design.kind == "every round" and log.propensity is not None else none
 
 
 def judged_sums(
@@ -187,10 +187,10 @@ def _summed(name: str, sums: TargetSums, rounds: int, model: LogModel, confidenc
             bounds = intervals.student(value, math.sqrt(spread / sums.draws), sums.draws, confidence)
     return SummedValue(
         name=name,
-        model=float(row @ model.theta),
-        model_bounds=model.bounds(row),
-        weighted=value,
-        weighted_bounds=bounds,
+        dm=float(row @ model.theta),
+        dm_bounds=model.bounds(row),
+        ips=value,
+        ips_bounds=bounds,
         draws=sums.draws,
         effective=w * w / ww if ww > 0.0 else 0.0,
         support=support,
@@ -206,15 +206,15 @@ def evaluate_parts(
     noise: float | None = None,
     bound: float | None = None,
 ) -> dict[str, SummedValue]:
-    """What `evaluate` finds by the model and by plain weights, of a log that is read in parts.
+    """What `evaluate` finds by `dm` and by `ips`, of a log that is read in parts.
 
     `parts` are logs, as `evaluation.read_parts` gives them, one at a time in memory; `targets` and the other
     arguments are those of `evaluate`. On many machines, `part_sums` of each part add up to the same numbers.
 
     `rewards`, `confidence`, `noise` and `bound` are among them.
 
-    >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], probability=[0.5, 0.5])
-    >>> evaluate_parts([part] * 50, {"first": 0})["first"].weighted
+    >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], propensity=[0.5, 0.5])
+    >>> evaluate_parts([part] * 50, {"first": 0})["first"].ips
     1.0
     """
     found = (part_sums(part, targets) for part in parts)

@@ -75,7 +75,7 @@ def check(log: Log, *, rewards: tuple[float, float] | None = None) -> LogCheck:
     `rewards` are the least and the greatest reward, if they are known.
 
     >>> from infex.logs import Log
-    >>> found = check(Log(arm=[0, 1] * 50, reward=[1.0, 0.0] * 50, probability=[1.0, 0.5] * 50))
+    >>> found = check(Log(arm=[0, 1] * 50, reward=[1.0, 0.0] * 50, propensity=[1.0, 0.5] * 50))
     >>> found.arms, found.can_tell
     ((0,), True)
     """
@@ -106,9 +106,9 @@ def _why_not(work: Groundwork, arm: int) -> str | None:
 def _always(work: Groundwork, arm: int) -> TargetRounds:
     log = work.log
 
-    def chances(span: slice) -> np.ndarray:
+    def probabilities(span: slice) -> np.ndarray:
         size = len(range(*span.indices(len(log))))
         found = one_hot(np.full(size, arm), log.count)
         return found if log.offered is None else found * log.offered[span]
 
-    return rounds_of(TargetPolicy(f"arm {arm}", chances), work)
+    return rounds_of(TargetPolicy(f"arm {arm}", probabilities), work)

@@ -11,7 +11,7 @@ from infex.arrays import Floats, Integers
 from infex.checks import real
 from infex.errors import OutOfReach
 from infex.evaluation import intervals
-from infex.evaluation.by_way import MODELLED, direct_values
+from infex.evaluation.estimators import MODELLED, direct_values
 from infex.evaluation.groundwork import Groundwork
 from infex.evaluation.interval_choice import NO_BOUNDS, at_any_time, ground_of, groups_of
 from infex.evaluation.intervals import Bounds
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Outcome = Literal["better", "worse", "cannot tell"]
 
 
-REFUTED = "model, which is off"
+REFUTED = "dm, refuted"
 
 
 class Comparison(NamedTuple):
     """`first` less `second` on the same rounds: the difference with its interval, and the verdict.
 
-    `low` and `high` are the ends of its interval, `way` and `ground` how it was found and what it rests
+    `low` and `high` are the ends of its interval, `estimator` and `ground` how it was found and what it rests
     on, and `explorations` how many it uses.
     Where it rests on the model alone, and explorations speak against that, the log cannot tell.
     """
@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
     low: float
     high: float
     verdict: Outcome
-    way: str
+    estimator: str
     ground: str
     explorations: int
 
@@ -51,10 +51,10 @@ class Comparison(NamedTuple):
         return f"{self.first} {words} {self.second}: {self._reason()}"
 
     def _reason(self) -> str:
-        if self.way == REFUTED:
+        if self.estimator == REFUTED:
             return f"explorations speak against the linear model, which says {self.difference:+.4g}"
         interval = f"[{self.low:+.4g}, {self.high:+.4g}]" if math.isfinite(self.low) else "no interval"
-        return f"{self.difference:+.4g} {interval}, {self.way}, {self.ground}"
+        return f"{self.difference:+.4g} {interval}, {self.estimator}, {self.ground}"
 
 
 class NeededExplorations(NamedTuple):
@@ -75,8 +75,8 @@ def compare(found: Evaluation, first: str, second: str) -> Comparison:
     `first` and `second` are names of targets; `found.compare(first, second)` is the same.
 
     >>> from infex import evaluation
-    >>> log = evaluation.Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
-    >>> found = evaluation.evaluate(log, {"first": 0, "other": 1}, rewards=(0, 1), way="ratio")
+    >>> log = evaluation.Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, propensity=[0.5] * 200)
+    >>> found = evaluation.evaluate(log, {"first": 0, "other": 1}, rewards=(0, 1), estimator="snips")
     >>> evaluation.compare(found, "first", "other").verdict
     'better'
     """
@@ -92,8 +92,8 @@ def needed(found: Evaluation, first: str, second: str, half: float | None = None
     settled if it is what it seems. `found.needed(first, second, half)` is the same.
 
     >>> from infex import evaluation
-    >>> log = evaluation.Log(arm=[0, 1, 1, 0] * 50, reward=[1.0, 0.0, 1.0, 0.0] * 50, probability=[0.5] * 200)
-    >>> found = evaluation.evaluate(log, {"first": 0, "other": 1}, rewards=(0, 1), way="ratio")
+    >>> log = evaluation.Log(arm=[0, 1, 1, 0] * 50, reward=[1.0, 0.0, 1.0, 0.0] * 50, propensity=[0.5] * 200)
+    >>> found = evaluation.evaluate(log, {"first": 0, "other": 1}, rewards=(0, 1), estimator="snips")
     >>> 500 < evaluation.needed(found, "first", "other", half=0.05).explorations < 2000
     True
     """
@@ -106,17 +106,17 @@ class _Apart(NamedTuple):
 
     difference: float
     bounds: Bounds
-    way: str
+    estimator: str
     draws: int
 
 
 def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Comparison:
     """The paired difference, its interval cut to what differences can be, and the verdict."""
     found = _apart_by(first, second, work)
-    bounds, way = _attainable(found.bounds, work.rewards), found.way
+    bounds, estimator = _attainable(found.bounds, work.rewards), found.estimator
     verdict: Outcome = "better" if bounds.low > 0.0 else "worse" if bounds.high < 0.0 else "cannot tell"
-    if way == "model" and (first.is_model_off or second.is_model_off):
-        verdict, way = "cannot tell", REFUTED
+    if estimator == "dm" and (first.is_model_off or second.is_model_off):
+        verdict, estimator = "cannot tell", REFUTED
     return Comparison(
         first.name,
         second.name,
@@ -124,7 +124,7 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
         bounds.low,
         bounds.high,
         verdict,
-        way,
+        estimator,
         bounds.ground,
         found.draws,
     )
@@ -132,15 +132,15 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
 
 def _apart_by(first: TargetValue, second: TargetValue, work: Groundwork) -> _Apart:
     """By the draws that both share or, if one has the model alone, by the model."""
-    if "bounded" in (first.way, second.way):
+    if "manski" in (first.estimator, second.estimator):
         count = min(first.draws.size, second.draws.size)
-        return _Apart(first.value - second.value, _between(first.bounds, second.bounds), "bounded", count)
+        return _Apart(first.value - second.value, _between(first.bounds, second.bounds), "manski", count)
     if first.is_weighted and second.is_weighted and np.array_equal(first.draws, second.draws):
         bounds = (_at_any_time if work.anytime else _by_draws)(first, second, work)
         return _Apart(first.value - second.value, bounds, "paired draws", first.draws.size)
     row = first.rounds.mean_row - second.rounds.mean_row
     bounds = work.model.bounds(row) if row.any() else NO_BOUNDS
-    return _Apart(float(row @ work.model.theta), bounds, "model", work.sums.count)
+    return _Apart(float(row @ work.model.theta), bounds, "dm", work.sums.count)
 
 
 def _attainable(bounds: Bounds, rewards: tuple[float, float] | None) -> Bounds:
@@ -210,7 +210,7 @@ def _usual_weight(first: TargetValue, second: TargetValue) -> float:
 
 
 def _farthest(one: TargetValue, work: Groundwork) -> float:
-    """How far a reward can lie from what a way expects of it; without a range, how far they usually do."""
+    """How far a reward can lie from what is expected of it; without a range, how far they usually do."""
     expected = _expected(one, work)
     if work.rewards is not None:
         return max(work.rewards[1] - float(expected.min()), float(expected.max()) - work.rewards[0])
@@ -220,9 +220,9 @@ def _farthest(one: TargetValue, work: Groundwork) -> float:
 
 def _expected(one: TargetValue, work: Groundwork) -> Floats:
     """What is taken off a drawn reward before it is weighed: 0, the value itself, or what the model says."""
-    if one.way == "ratio":
+    if one.estimator == "snips":
         return np.array([one.value])
-    if one.way in ("weights", "marginal") or (one.way == "observed" and not work.design.drawn_blocks):
+    if one.estimator in ("ips", "mips") or (one.estimator == "on_policy" and not work.design.drawn_blocks):
         return np.zeros(1)
     return work.fitted_draws
 
@@ -232,7 +232,7 @@ def _scores(one: TargetValue, other: TargetValue, work: Groundwork) -> Floats:
 
     Rewards of a log that draws in every round vary with the arm it drew, which the model's part answers.
     """
-    if other.way != "observed" or one.way not in MODELLED or work.design.kind != "every round":
+    if other.estimator != "on_policy" or one.estimator not in MODELLED or work.design.kind != "every round":
         return one.gains
     return one.gains + direct_values(work, one.rounds, one.draws)
 
@@ -245,12 +245,12 @@ def _at_any_time(first: TargetValue, second: TargetValue, work: Groundwork) -> B
 
 
 def _sequence(one: TargetValue, work: Groundwork, confidence: float) -> Bounds:
-    return at_any_time(one.way, work, one.rounds, confidence)
+    return at_any_time(one.estimator, work, one.rounds, confidence)
 
 
 def _needed_for(found: Comparison, apart: _Apart, work: Groundwork, half: float | None) -> NeededExplorations:
     """Half-widths fall like one over the root of the number of explorations, before they are cut."""
-    if found.way == REFUTED:
+    if found.estimator == REFUTED:
         raise OutOfReach(
             "explorations speak against the model, and more of them will not mend it: use other features"
         )
@@ -265,5 +265,5 @@ def _needed_for(found: Comparison, apart: _Apart, work: Groundwork, half: float 
             f"{found.first!r} and {found.second!r} are equal in this log: say half=, as in half=0.01"
         )
     more = max(math.ceil(found.explorations * ((now / goal) ** 2 - 1.0)), 0)
-    pace = 1 if found.way in ("model", REFUTED) else work.design.period
+    pace = 1 if found.estimator in ("dm", REFUTED) else work.design.period
     return NeededExplorations(more, more * pace, goal, now)

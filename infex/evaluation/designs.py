@@ -1,7 +1,7 @@
 """Which rounds of a log were drawn with known chances, and for which rounds they speak.
 
 A schedule explores by blocks. In `jittered(m)` one round of each block of m is drawn uniformly, so that the
-block's exploring round speaks for all its rounds, with the law b of the base as its propensity. Once a block
+block's exploring round speaks for all its rounds, with the base's propensity b. Once a block
 has explored, the chance of exploring is 0: a weight by the chance given the past, as in other people's logs,
 would be wrong there. In `every(m)` exploring rounds are fixed: they speak for the others only if offers are
 alike. Where every round may play any arm, every round is a block by itself.
@@ -32,14 +32,14 @@ Kind = Literal["jittered", "fixed", "every round", "none"]
 class Design:
     """The drawn rounds of a log.
 
-    `rows` are drawn rounds with a reward and a known `probability` of their arm; `block` is the block of each
+    `rows` are drawn rounds with a reward and a known `propensity` of their arm; `block` is the block of each
     of them. Block b begins at round `starts[b]`; `of_round` is the block of every round, -1 for rounds that
-    the estimate does not speak for. `unknown` counts drawn rounds whose law is not known.
+    the estimate does not speak for. `unknown` counts drawn rounds whose propensity is not known.
     """
 
     kind: Kind
     rows: Integers
-    probability: Floats
+    propensity: Floats
     block: Integers
     starts: Integers
     of_round: Integers
@@ -78,20 +78,30 @@ class Design:
 
 def design_of(log: Log) -> Design:
     """How the rounds of this log were drawn."""
-    chance = log.chance
-    known = chance is not None and not np.isnan(chance).any()
-    if known and chance is not None and log.explored is not None and _explores_by_blocks(log, chance):
-        return _scheduled(log, chance)
-    if log.probability is not None:
-        return _every_round(log, log.probability)
-    if known and chance is not None and (chance == 1.0).all() and log.law is not None:
-        return _every_round(log, log.law)
+    explore_probability = log.explore_probability
+    known = explore_probability is not None and not np.isnan(explore_probability).any()
+    if (
+        known
+        and explore_probability is not None
+        and log.explored is not None
+        and _explores_by_blocks(log, explore_probability)
+    ):
+        return _scheduled(log, explore_probability)
+    if log.propensity is not None:
+        return _every_round(log, log.propensity)
+    if (
+        known
+        and explore_probability is not None
+        and (explore_probability == 1.0).all()
+        and log.base_propensity is not None
+    ):
+        return _every_round(log, log.base_propensity)
     none = np.zeros(0, dtype=np.int64)
     starts, of_round = _pieces(len(log))
     return Design(
         kind="none",
         rows=none,
-        probability=np.zeros(0),
+        propensity=np.zeros(0),
         block=none,
         starts=starts,
         of_round=of_round,
@@ -99,28 +109,28 @@ def design_of(log: Log) -> Design:
     )
 
 
-def _explores_by_blocks(log: Log, chance: Floats) -> bool:
+def _explores_by_blocks(log: Log, explore_probability: Floats) -> bool:
     """Some rounds cannot explore, or chances grow from round to round as those of a drawn block do."""
-    if (chance == 0.0).any() or (log.facts.period or 1) > 1:
+    if (explore_probability == 0.0).any() or (log.facts.period or 1) > 1:
         return True
     assert log.explored is not None
-    waits = ~log.explored[:-1] & (chance[:-1] < 1.0)
-    grown = chance[:-1] / np.where(waits, 1.0 - chance[:-1], 1.0)
-    return bool((waits & (np.abs(chance[1:] - grown) <= HAZARD_ROUNDING)).any())
+    waits = ~log.explored[:-1] & (explore_probability[:-1] < 1.0)
+    grown = explore_probability[:-1] / np.where(waits, 1.0 - explore_probability[:-1], 1.0)
+    return bool((waits & (np.abs(explore_probability[1:] - grown) <= HAZARD_ROUNDING)).any())
 
 
-def _every_round(log: Log, probability: Floats) -> Design:
+def _every_round(log: Log, propensity: Floats) -> Design:
     starts, of_round = _pieces(len(log))
-    rows = np.flatnonzero(log.rewarded & ~np.isnan(probability))
+    rows = np.flatnonzero(log.rewarded & ~np.isnan(propensity))
     return Design(
         kind="every round" if rows.size else "none",
         rows=rows,
-        probability=probability[rows],
+        propensity=propensity[rows],
         block=of_round[rows],
         starts=starts,
         of_round=of_round,
         period=1,
-        unknown=int(np.isnan(probability).sum()),
+        unknown=int(np.isnan(propensity).sum()),
     )
 
 
@@ -134,30 +144,32 @@ def _pieces(rounds: int) -> tuple[Integers, Integers]:
     return found, np.repeat(np.arange(found.size), np.diff(np.r_[found, rounds]))
 
 
-def _scheduled(log: Log, chance: Floats) -> Design:
+def _scheduled(log: Log, explore_probability: Floats) -> Design:
     """A log whose rounds explore by blocks."""
     assert log.explored is not None
-    starts, lengths = _blocks(log, chance)
+    starts, lengths = _blocks(log, explore_probability)
     of_round = np.repeat(np.arange(starts.size), np.diff(np.r_[starts, len(log)]))
-    drawn = ((chance > 0.0) & (chance < 1.0)).any()
-    whole = _whole_jittered(chance, log, starts, lengths) if drawn else _explored_once(log, starts)
+    drawn = ((explore_probability > 0.0) & (explore_probability < 1.0)).any()
+    whole = (
+        _whole_jittered(explore_probability, log, starts, lengths) if drawn else _explored_once(log, starts)
+    )
     of_round = np.where(whole[of_round], of_round, -1)
-    law = np.full(len(log), np.nan) if log.law is None else log.law
+    base_propensity = np.full(len(log), np.nan) if log.base_propensity is None else log.base_propensity
     explored = log.explored & (of_round >= 0)
-    rows = np.flatnonzero(explored & log.rewarded & ~np.isnan(law))
+    rows = np.flatnonzero(explored & log.rewarded & ~np.isnan(base_propensity))
     return Design(
         kind="jittered" if drawn else "fixed",
         rows=rows,
-        probability=law[rows],
+        propensity=base_propensity[rows],
         block=of_round[rows],
         starts=starts,
         of_round=of_round,
         period=int(np.median(lengths)),
-        unknown=int((explored & np.isnan(law)).sum()),
+        unknown=int((explored & np.isnan(base_propensity)).sum()),
     )
 
 
-def _blocks(log: Log, chance: Floats) -> tuple[Integers, Integers]:
+def _blocks(log: Log, explore_probability: Floats) -> tuple[Integers, Integers]:
     """The first row of each block, and how many rounds the schedule gives it."""
     period, stream = log.facts.period, log.stream
     other = np.zeros(len(log), dtype=bool) if stream is None else np.r_[False, stream[1:] != stream[:-1]]
@@ -168,18 +180,18 @@ def _blocks(log: Log, chance: Floats) -> tuple[Integers, Integers]:
         return starts, np.full(starts.size, period)
     assert log.explored is not None
     done = np.cumsum(np.r_[False, log.explored[:-1]])  # explorations before each round
-    live = np.flatnonzero((chance > 0.0) | other)
+    live = np.flatnonzero((explore_probability > 0.0) | other)
     opening = live[np.r_[True, done[live][1:] != done[live][:-1]] | other[live]]
     starts = np.unique(np.r_[0, opening])
-    first_chance = chance[starts]
+    first_due = explore_probability[starts]
     spaced = np.diff(np.r_[starts, len(log)])
     lengths = np.where(
-        (first_chance > 0.0) & (first_chance < 1.0), np.rint(1.0 / np.maximum(first_chance, 1e-300)), spaced
+        (first_due > 0.0) & (first_due < 1.0), np.rint(1.0 / np.maximum(first_due, 1e-300)), spaced
     )
     return starts, lengths.astype(np.int64)
 
 
-def _whole_jittered(chance: Floats, log: Log, starts: Integers, lengths: Integers) -> Bools:
+def _whole_jittered(explore_probability: Floats, log: Log, starts: Integers, lengths: Integers) -> Bools:
     """Which blocks are there in full and drew their round uniformly: chances 1/(m - j), then 0."""
     assert log.explored is not None
     ends = np.r_[starts[1:], len(log)]
@@ -190,7 +202,7 @@ def _whole_jittered(chance: Floats, log: Log, starts: Integers, lengths: Integer
     done = before - before[starts][block] > 0
     with np.errstate(divide="ignore"):
         due = np.where(done | (place >= size), 0.0, 1.0 / np.maximum(size - place, 1))
-    good = np.abs(chance - due) <= HAZARD_ROUNDING
+    good = np.abs(explore_probability - due) <= HAZARD_ROUNDING
     following = np.ones(len(log), dtype=bool)
     following[1:] = (log.round[1:] - log.round[:-1] == 1) | (block[1:] != block[:-1])
     fits = np.logical_and.reduceat(good & following, starts)
@@ -207,46 +219,46 @@ def _explored_once(log: Log, starts: Integers) -> Bools:
 
 
 def reached_rounds(design: Design, log: Log) -> tuple[Integers, Floats, Floats]:
-    """Rounds up to and with each block's exploration: rows, probabilities of their arms, and shares.
+    """Rounds up to and with each block's exploration: rows, propensities of their arms, and shares.
 
     A round is reached with chance (m - j)/m at place j of its block; as part of the block's mean it counts
     1/m over that, which is 1/(m - j).
     """
-    assert log.chance is not None
-    assert log.probability is not None
-    live = (log.chance > 0.0) & design.covered & log.rewarded & ~np.isnan(log.probability)
+    assert log.explore_probability is not None
+    assert log.propensity is not None
+    live = (log.explore_probability > 0.0) & design.covered & log.rewarded & ~np.isnan(log.propensity)
     rows = np.flatnonzero(live)
     block = design.of_round[rows]
     place = rows - design.starts[block]
-    return rows, log.probability[rows], 1.0 / (design.lengths[block] - place)
+    return rows, log.propensity[rows], 1.0 / (design.lengths[block] - place)
 
 
-def law_in(log: Log, design: Design, span: slice) -> Floats | None:
-    """The law that a target needs support in, (rounds, K); a row of NaN: not known, or not asked for.
+def logging_propensities(log: Log, design: Design, span: slice) -> Floats | None:
+    """The propensities a target needs support in, (rounds, K); a row of NaN: not known, or not asked for.
 
-    In a drawn block any round might have explored: the base's law in all of them. Where exploring rounds are
+    In a drawn block any round might have explored: the base's in all of them. Where exploring rounds are
     fixed, theirs alone. Else that of the whole round.
     """
-    if log.laws is None:
+    if log.base_propensities is None:
         return _sure_arms(log, design, span)
-    laws = log.laws[span]
+    propensities = log.base_propensities[span]
     if design.kind == "fixed" and log.explored is not None:
-        return np.where(log.explored[span, None], laws, np.nan)
-    if design.drawn_blocks or log.chance is None or log.greedy is None:
-        return laws
-    chance = log.chance[span, None]
+        return np.where(log.explored[span, None], propensities, np.nan)
+    if design.drawn_blocks or log.explore_probability is None or log.greedy is None:
+        return propensities
+    explore_probability = log.explore_probability[span, None]
     greedy = np.eye(log.count)[np.maximum(log.greedy[span], 0)]
-    found: Floats = chance * laws + (1.0 - chance) * greedy
+    found: Floats = explore_probability * propensities + (1.0 - explore_probability) * greedy
     return found
 
 
 def _sure_arms(log: Log, design: Design, span: slice) -> Floats | None:
-    """Without laws, rounds whose arm was certain: they could play no other one. NaN: not known."""
-    if log.probability is None or design.kind != "every round":
+    """Without those of all arms, rounds whose arm was certain: they could play no other. NaN: not known."""
+    if log.propensity is None or design.kind != "every round":
         return None
-    sure = log.probability[span] >= 1.0
+    sure = log.propensity[span] >= 1.0
     if not sure.any():
         return None
-    law = np.full((sure.size, log.count), np.nan)
-    law[sure] = np.eye(log.count)[log.arm[span][sure]]
-    return law
+    propensities = np.full((sure.size, log.count), np.nan)
+    propensities[sure] = np.eye(log.count)[log.arm[span][sure]]
+    return propensities

@@ -1,4 +1,4 @@
-"""The rounds of a log that were drawn with known chances, and with which of them a learner may agree."""
+"""The rounds of a log that were drawn with known propensities, and with which of them a learner may agree."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from infex.logs import Log
 
 
 class DrawnEvents(NamedTuple):
-    """Rows of drawn rounds with a reward, the probability of each arm, and the least that any arm had."""
+    """Rows of drawn rounds with a reward, the propensity of each arm, and the least that any arm had."""
 
     rows: Integers
-    probability: Floats
-    chance: float
+    propensity: Floats
+    acceptance_rate: float
 
 
 def drawn_events(log: Log) -> DrawnEvents:
-    """Those of a log: exploring rounds where it explores by a schedule, else all whose chance is known."""
-    rows, probability = _drawn(log)
+    """Exploring rounds of a log that explores by a schedule, else all whose propensity is known."""
+    rows, propensity = _drawn(log)
     if not rows.size:
         raise NoSupport(
-            "no round of this log was drawn with a known chance: a learner has nothing to agree with"
+            "no round of this log was drawn with a known propensity: a learner has nothing to agree with"
         )
-    least = _least(log, rows, probability)
+    least = _least(log, rows, propensity)
     if least == 1.0 and log.count > 1:
         raise NoSupport(
             f"in {rows.size:,} of {rows.size:,} drawn rounds the log could play one arm only; a learner that "
             "plays another can learn nothing from it. evaluation.simulate can try it under the model"
         )
-    return DrawnEvents(rows, probability, least)
+    return DrawnEvents(rows, propensity, least)
 
 
 def _drawn(log: Log) -> tuple[Integers, Floats]:
-    """Rows and the probabilities of their arms."""
-    chance = log.chance
-    told = chance is not None and not np.isnan(chance).all() and not (chance == 1.0).all()
+    """Rows and the propensities of their arms."""
+    explore = log.explore_probability
+    told = explore is not None and not np.isnan(explore).all() and not (explore == 1.0).all()
     scheduled = log.explored is not None and told
-    chances = log.law if scheduled or log.probability is None else log.probability
-    if chances is None:
+    propensity = log.base_propensity if scheduled or log.propensity is None else log.propensity
+    if propensity is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    known = log.rewarded & ~np.isnan(chances)
+    known = log.rewarded & ~np.isnan(propensity)
     if scheduled and log.explored is not None:
         known &= log.explored
     rows = np.flatnonzero(known)
-    return rows, chances[rows]
+    return rows, propensity[rows]
 
 
-def _least(log: Log, rows: Integers, probability: Floats) -> float:
-    """The least chance of an arm on offer in these rounds; refused if one had none."""
-    if log.laws is None:
-        return float(probability.min())
-    laws = log.laws[rows]
-    on = np.ones(laws.shape, dtype=bool) if log.offered is None else log.offered[rows]
-    known = np.asarray(~np.isnan(laws).any(axis=1))
-    lacking = known & ((laws <= 0.0) & on).any(axis=1)
+def _least(log: Log, rows: Integers, propensity: Floats) -> float:
+    """The least propensity of an arm on offer in these rounds; refused if one had none."""
+    if log.base_propensities is None:
+        return float(propensity.min())
+    propensities = log.base_propensities[rows]
+    on = np.ones(propensities.shape, dtype=bool) if log.offered is None else log.offered[rows]
+    known = np.asarray(~np.isnan(propensities).any(axis=1))
+    lacking = known & ((propensities <= 0.0) & on).any(axis=1)
     if lacking.any():
         rounds = ", ".join(str(t) for t in log.round[rows[lacking]][:3])
         raise NoSupport(
@@ -65,4 +65,4 @@ def _least(log: Log, rows: Integers, probability: Floats) -> float:
             f"(rounds {rounds}, ...): a learner that plays the others could never agree. A base of full "
             "support, such as Softened(LinUCB()), leaves logs that can be replayed"
         )
-    return float(min(probability.min(), laws[on & known[:, None]].min(initial=1.0)))
+    return float(min(propensity.min(), propensities[on & known[:, None]].min(initial=1.0)))

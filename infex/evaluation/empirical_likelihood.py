@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 from infex.arrays import Floats
+from infex.evaluation.estimators import dot
 from infex.evaluation.intervals import Bounds
-from infex.evaluation.ways import dot
 
 
 class PowerSums(NamedTuple):
@@ -41,7 +41,7 @@ class _Moments(NamedTuple):
 def sums_of(
     weight: Floats, reward: Floats, most: float = math.inf, rewards: tuple[float, float] = (0.0, 1.0)
 ) -> PowerSums:
-    """The five sums; `most` is the greatest weight that laws allow, `rewards` what becomes [0, 1]."""
+    """The five sums; `most` is the greatest weight that propensities allow, `rewards` what becomes [0, 1]."""
     weighted = weight * ((reward - rewards[0]) / (rewards[1] - rewards[0]))
     return PowerSums(
         weight.size,

@@ -20,7 +20,7 @@ from infex.evaluation.target_value import LogFinding, TargetValue
 class Evaluation:
     """All targets of one log, by name; `print` tells it in words.
 
-    `found["mine"]` is a `TargetValue`: value, low, high, way, support and more. `findings` are of the log.
+    `found["mine"]` is a `TargetValue`: value, low, high, estimator and more. `findings` are of the log.
 
     `judged` are all of these, `against` is the name that the others were compared with, `work` is what
     it was found by, and `known` keeps the comparisons that were asked for.

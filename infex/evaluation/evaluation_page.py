@@ -23,19 +23,19 @@ GROUNDS = {
     "asymptotic": "holds about as often as it says, with many explorations",
     "assumed": "holds if what is assumed is true",
 }
-WAY_WORDS = {
-    "observed": "what was earned",
-    "model": "linear model of all rounds",
-    "robust": "linear model, corrected by explorations",
-    "weights": "weighted explorations",
-    "ratio": "weighted explorations over their weights",
-    "bounded": "weighted explorations, gaps bounded",
+ESTIMATOR_WORDS = {
+    "on_policy": "what was earned",
+    "dm": "linear model of all rounds",
+    "dr": "linear model, corrected by explorations",
+    "ips": "weighted explorations",
+    "snips": "weighted explorations over their weights",
+    "manski": "weighted explorations, gaps bounded",
     "blocks": "all rounds up to each exploration",
 }
 PAIR_WORDS = {
-    "model": "the linear model of all rounds",
+    "dm": "the linear model of all rounds",
     "paired draws": "explorations that both share",
-    "bounded": "explorations, with gaps bounded",
+    "manski": "explorations, with gaps bounded",
 }
 PAGE_STYLE = (
     f"{STRIP_STYLE} p {{ overflow-wrap: anywhere; }} td small {{ color: var(--soft); }}\n"
@@ -85,22 +85,22 @@ def _verdicts(found: Evaluation) -> list[str]:
 
 def _rests_on(pair: Comparison) -> str:
     """What a verdict rests on, for somebody who does not know the words of the table."""
-    way = PAIR_WORDS.get(pair.way)
-    return "" if way is None else f"By {way}; the interval {GROUNDS[pair.ground]}."
+    words = PAIR_WORDS.get(pair.estimator)
+    return "" if words is None else f"By {words}; the interval {GROUNDS[pair.ground]}."
 
 
 def _settling(found: Evaluation) -> list[str]:
     """What would settle the verdicts that are open."""
     said = []
     for each in found.comparisons:
-        if each.way == REFUTED:
+        if each.estimator == REFUTED:
             said.append(
                 f"<p>{escape(each.first)} and {escape(each.second)} were compared by the linear model, which "
                 "explorations speak against: other features are needed, not more rounds.</p>"
             )
         elif each.verdict == "cannot tell" and each.low < each.high and each.difference:
             more = found.needed(each.first, each.second)
-            what = "rounds" if each.way == "model" else "explorations"
+            what = "rounds" if each.estimator == "dm" else "explorations"
             rounds = "" if what == "rounds" else f" ({more.rounds:,} rounds at the pace of this log)"
             said.append(
                 f"<p>If {escape(each.first)} really differs from {escape(each.second)} by what it seems, "
@@ -116,8 +116,8 @@ def _values(found: Evaluation) -> str:
 
 def _value_row(one: TargetValue) -> list[str]:
     value = [f"<b>{escape(one.name)}</b>", figure(one.value), interval(one.low, one.high)]
-    way = f"{WAY_WORDS.get(one.way, one.way)}<br><small>{escape(one.why)}</small>"
-    return [*value, way, f"{one.method}<br><small>{one.ground}</small>"]
+    estimator = f"{ESTIMATOR_WORDS.get(one.estimator, one.estimator)}<br><small>{escape(one.why)}</small>"
+    return [*value, estimator, f"{one.method}<br><small>{one.ground}</small>"]
 
 
 def _support(found: Evaluation) -> str:

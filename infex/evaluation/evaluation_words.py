@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 DESIGNS = {
     "jittered": "one drawn round of each block explores",
     "fixed": "exploring rounds are fixed",
-    "every round": "every round has a known chance",
-    "none": "no chances are known",
+    "every round": "every round has a known propensity",
+    "none": "no propensities are known",
 }
 
 
@@ -50,7 +50,7 @@ def table_lines(judged: tuple[TargetValue, ...], confidence: float) -> list[str]
             one.name,
             figure(one.value),
             interval(one.low, one.high),
-            one.way,
+            one.estimator,
             one.ground,
             f"{one.effective:,.0f} of {one.explorations:,}" if one.explorations else "-",
             "assumed" if one.support is None else f"{one.support:.1%}",
@@ -79,7 +79,7 @@ def interval(low: float, high: float) -> str:
 
 def verdict_words(found: Comparison) -> str:
     """The verdict as a sentence for somebody who decides."""
-    if found.way == REFUTED:
+    if found.estimator == REFUTED:
         return (
             f"This log cannot tell {found.first} from {found.second}: it could only by the linear model, "
             "which explorations speak against."

@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.evaluation.by_way import Drawn
+from infex.evaluation.estimators import Drawn, effective
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.target_value import Carrier, LogFinding
-from infex.evaluation.ways import effective
 from infex.logs.log_sums import spans
 
 FAR_IN_ERRORS = 4.0  # right logs reach 2.6 in the mean weight
@@ -95,7 +94,7 @@ def carriers(work: Groundwork, drawn: Drawn) -> tuple[Carrier, ...]:
 
 
 def _mean_weight(weight: Floats) -> list[LogFinding]:
-    """Weights have the mean 1 if chances are right and support is there."""
+    """Weights have the mean 1 if propensities are right and support is there."""
     if weight.size < 2:
         return []
     error = float(weight.std(ddof=1)) / math.sqrt(weight.size)
@@ -106,7 +105,7 @@ def _mean_weight(weight: Floats) -> list[LogFinding]:
     return [
         LogFinding(
             "mean weight",
-            f"weights have a mean of {1.0 + apart:.3f}{far}: the logged probabilities are wrong, or some "
+            f"weights have a mean of {1.0 + apart:.3f}{far}: the logged propensities are wrong, or some "
             "arms could not be played",
         )
     ]
@@ -178,49 +177,49 @@ def _covered(work: Groundwork) -> list[LogFinding]:
     left = int((~design.covered).sum())
     if design.drawn_blocks and left:
         words = f"{left:,} of {len(work.log):,} rounds are in blocks that are not whole, or did not explore"
-        words += ": weighted ways leave them out"
+        words += ": weighted estimators leave them out"
         found.append(LogFinding("rounds left out", words, warns=left > 0.1 * len(work.log)))
     if design.kind == "fixed":
         words = "exploring rounds are fixed: they speak for the others only if these are alike; "
         words += "rounds drawn by jittered(m) always do"
         found.append(LogFinding("fixed rounds", words, warns=False))
     if design.unknown:
-        words = f"in {design.unknown:,} exploring rounds the law of the arm is not known"
-        words += ": weighted ways leave them out" if design.rows.size else ""
-        found.append(LogFinding("unknown laws", words))
+        words = f"in {design.unknown:,} exploring rounds the propensity of the arm is not known"
+        words += ": weighted estimators leave them out" if design.rows.size else ""
+        found.append(LogFinding("unknown propensities", words))
     return found
 
 
 def _shares(work: Groundwork) -> list[LogFinding]:
-    """Were arms played as often as their laws say?"""
+    """Were arms played as often as their propensities say?"""
     log, rows = work.log, work.design.rows
-    if log.laws is None or not work.design.drawn_blocks or not rows.size:
+    if log.base_propensities is None or not work.design.drawn_blocks or not rows.size:
         return []
-    laws = log.laws[rows]
-    if np.isnan(laws).any():
+    propensities = log.base_propensities[rows]
+    if np.isnan(propensities).any():
         return []
-    seen = np.bincount(log.arm[rows], minlength=log.count) - laws.sum(axis=0)
-    error = np.sqrt((laws * (1.0 - laws)).sum(axis=0))
+    seen = np.bincount(log.arm[rows], minlength=log.count) - propensities.sum(axis=0)
+    error = np.sqrt((propensities * (1.0 - propensities)).sum(axis=0))
     z = np.divide(seen, error, out=np.zeros(log.count), where=error > 0.0)
     worst = int(np.abs(z).argmax())
     if abs(z[worst]) <= FAR_IN_ERRORS:
         return []
-    words = f"arm {log.label(worst)!r} was explored {seen[worst]:+.0f} times against its law, "
+    words = f"arm {log.label(worst)!r} was explored {seen[worst]:+.0f} times against its propensity, "
     words += f"{abs(z[worst]):.1f} standard errors off"
     return [LogFinding("shares", words)]
 
 
 def _played_too_often(work: Groundwork) -> list[LogFinding]:
-    """Was an arm played more often than the logged probabilities allow?
+    """Was an arm played more often than the logged propensities allow?
 
     The weight of "always this arm" is 1/probability where it was played, else 0. Its mean is 1 if the arm
     could be played in every round, and less if it could not; it cannot be more.
     """
     log = work.log
-    if work.design.kind != "every round" or log.probability is None or log.kept is not None:
+    if work.design.kind != "every round" or log.propensity is None or log.kept is not None:
         return []
-    known = ~np.isnan(log.probability)
-    arm, weight, count = log.arm[known], 1.0 / log.probability[known], int(known.sum())
+    known = ~np.isnan(log.propensity)
+    arm, weight, count = log.arm[known], 1.0 / log.propensity[known], int(known.sum())
     if count < 2:
         return []
     mean = np.bincount(arm, weight, log.count) / count
@@ -231,10 +230,10 @@ def _played_too_often(work: Groundwork) -> list[LogFinding]:
     if z[worst] <= FAR_IN_ERRORS:
         return []
     words = (
-        f"arm {log.label(worst)!r} was played {mean[worst]:.3g} times as often as the logged probabilities "
+        f"arm {log.label(worst)!r} was played {mean[worst]:.3g} times as often as the logged propensities "
     )
     words += f"allow, {z[worst]:.1f} standard errors off: they are wrong, and so is every weight"
-    return [LogFinding("probabilities", words)]
+    return [LogFinding("propensities", words)]
 
 
 def season(work: Groundwork, rounds: TargetRounds) -> list[LogFinding]:
@@ -243,7 +242,7 @@ def season(work: Groundwork, rounds: TargetRounds) -> list[LogFinding]:
     drawn[work.design.rows] = True
     value, theta = np.empty(len(log)), work.looks.across(work.model.theta)
     for span in spans(len(log)):
-        value[span] = work.looks.parts(span, rounds.target.chances(span)) @ theta
+        value[span] = work.looks.parts(span, rounds.target.probabilities(span)) @ theta
     inside, outside = value[drawn], value[~drawn]
     if inside.size < 2 or outside.size < 2:
         return []

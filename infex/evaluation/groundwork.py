@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.core.evaluation import add_to_blocks, law_gaps
-from infex.evaluation.designs import Design, design_of, law_in
+from infex.evaluation.designs import Design, design_of, logging_propensities
 from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
 from infex.features.base import unit_of
@@ -69,10 +69,10 @@ class Groundwork:
 class TargetRounds:
     """What a target plays in a log.
 
-    `of_arm` is its chance of the arm that was played, `missing` its chance of arms that the log could not
+    `of_arm` is its probability of the arm that was played, `missing` that of arms that the log could not
     play (NaN: not known), `blocks` (blocks, d) the sums of its mean features over each block's rounds, and
-    `mean_row` (d,) their mean over all rounds. `missing_arms` (K,) adds up missing chances by arm,
-    and `limit` is the greatest weight that the log's laws allow (infinite: not known).
+    `mean_row` (d,) their mean over all rounds. `missing_arms` (K,) adds up missing probabilities by arm,
+    and `limit` is the greatest weight that the log's propensities allow (infinite: not known).
     """
 
     target: TargetPolicy
@@ -82,14 +82,14 @@ class TargetRounds:
     limit: float
     blocks: Floats
     mean_row: Floats
-    has_laws: bool
+    has_propensities: bool
 
     @functools.cached_property
     def support(self) -> float | None:
-        """The share of the target's choices that the log could have played; None where laws are unknown."""
+        """The share of the target's choices that the log could have played; None where that is unknown."""
         known = ~np.isnan(self.missing)
         gone = float(self.missing[known].sum())
-        if self.has_laws:
+        if self.has_propensities:
             return 1.0 - gone / int(known.sum()) if known.any() else None
         return 1.0 - gone / known.size if gone > 0.0 else None
 
@@ -146,24 +146,28 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
     by_arm, limit = np.zeros(log.count), 0.0
     blocks, total = np.zeros((design.starts.size, work.looks.width)), np.zeros(work.looks.width)
     for span in spans(size):
-        chances = target.chances(span)
-        of_arm[span] = chances[np.arange(len(chances)), log.arm[span]]
-        law = law_in(log, design, span)
-        if law is not None:
-            greatest, missing[span] = law_gaps(chances, law, by_arm)
+        probabilities = target.probabilities(span)
+        of_arm[span] = probabilities[np.arange(len(probabilities)), log.arm[span]]
+        propensities = logging_propensities(log, design, span)
+        if propensities is not None:
+            greatest, missing[span] = law_gaps(probabilities, propensities, by_arm)
             limit = max(limit, greatest)
-        parts = work.looks.parts(span, chances)
+        parts = work.looks.parts(span, probabilities)
         add_to_blocks(parts, design.of_round[span], blocks)
         left_out = design.of_round[span] < 0
         total += parts[left_out].sum(axis=0) if left_out.any() else 0.0
-    has_laws, blocks, total = log.laws is not None, work.looks.whole(blocks), work.looks.whole(total)
+    has_propensities, blocks, total = (
+        log.base_propensities is not None,
+        work.looks.whole(blocks),
+        work.looks.whole(total),
+    )
     return TargetRounds(
         target=target,
         of_arm=of_arm,
         missing=missing,
         missing_arms=by_arm,
-        limit=limit if has_laws and limit > 0.0 else np.inf,
+        limit=limit if has_propensities and limit > 0.0 else np.inf,
         blocks=blocks,
         mean_row=(total + blocks.sum(axis=0)) / size,
-        has_laws=has_laws,
+        has_propensities=has_propensities,
     )

@@ -10,7 +10,7 @@ from infex.arrays import Floats, Integers
 from infex.errors import NoSupport
 from infex.evaluation import empirical_likelihood, intervals, sequences
 from infex.evaluation.adaptive import weighted_mean
-from infex.evaluation.by_way import Drawn
+from infex.evaluation.estimators import Drawn
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.intervals import Bounds, Ground
 from infex.evaluation.robust_sequence import robust_sequence
@@ -46,7 +46,7 @@ def ground_of(work: Groundwork) -> Ground:
 
 
 def bounds_of(
-    way: str,
+    estimator: str,
     work: Groundwork,
     rounds: TargetRounds,
     drawn: Drawn,
@@ -55,16 +55,14 @@ def bounds_of(
     anytime: bool,
     limit: float,
 ) -> tuple[Bounds, list[LogFinding]]:
-    """The interval of a weighted way, and what there is to say of it."""
+    """The interval of a weighted estimator, and what there is to say of it."""
     mean, error, count = mean_and_error(work, drawn)
     if anytime:
-        found = at_any_time(way, work, rounds, work.confidence)
-        crossed = "no interval: bounds from below and above cross, so that logged probabilities are wrong"
+        found = at_any_time(estimator, work, rounds, work.confidence)
+        crossed = "no interval: bounds from below and above cross, so that logged propensities are wrong"
         return found, [] if math.isfinite(found.low) else [LogFinding("no interval", crossed)]
     few = effective < FEWEST_EFFECTIVE
-    plain = (
-        way in ("weights", "ratio", "marginal") and work.rewards is not None and not rounds.target.is_logged
-    )
+    plain = estimator in ("ips", "snips", "mips") and work.rewards is not None and not rounds.target.is_logged
     if plain and (few or not error > 0.0):
         words = f"{effective:.0f} effective explorations are too few for a normal interval: "
         words += "Cressie-Read's is shown"
@@ -112,15 +110,15 @@ def drawn_rewards(
     return np.ones(seen.size), seen
 
 
-def at_any_time(way: str, work: Groundwork, rounds: TargetRounds, confidence: float) -> Bounds:
-    """The interval that holds in all rounds at once: with the model's help, or by plain weights."""
+def at_any_time(estimator: str, work: Groundwork, rounds: TargetRounds, confidence: float) -> Bounds:
+    """The interval that holds in all rounds at once: with the model's help, or by ips."""
     if work.design.shares is not None:
         raise NoSupport("anytime intervals need blocks of one length, and those of this log differ")
-    if way == "robust":
+    if estimator == "dr":
         found = robust_sequence(work, rounds, confidence)
     else:
         rows = work.design.rows
-        weight = rounds.of_arm[rows] / work.design.probability
+        weight = rounds.of_arm[rows] / work.design.propensity
         weight, reward = drawn_rewards(work, rounds, weight, work.log.reward[rows])
         found = sequences.confidence_sequence(weight, _scaled(work, reward), confidence)
     if not found.low < found.high:

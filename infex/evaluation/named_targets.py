@@ -11,7 +11,7 @@ from infex.bandit import Bandit
 from infex.errors import InfexError, InvalidTarget
 from infex.evaluation.targets import logged
 from infex.logs import Log
-from infex.records.catalog import parse
+from infex.registry import parse
 
 NOW = "now"
 

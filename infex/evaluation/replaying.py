@@ -18,8 +18,8 @@ from infex.features import Encoded, FeatureMap
 from infex.logs import Log
 from infex.models.base import Estimator
 from infex.policies.base import Policy
-from infex.records.catalog import shown
-from infex.simulation.simulator import own_copies
+from infex.registry import label_of
+from infex.simulation.copies import own_copies
 from infex.streams import stream
 
 SPREADS_BELOW = 2.0  # rounds are fixed so far below what is expected, in standard deviations
@@ -28,32 +28,32 @@ SPREADS_BELOW = 2.0  # rounds are fixed so far below what is expected, in standa
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How far a log reaches for a learner: so many drawn `events`, each accepted with the `chance`.
+    """How far a log reaches for a learner: drawn `events`, each accepted at the `acceptance_rate`.
 
-    `rounds` are those to expect: events times the chance. `text` says so.
+    `rounds` are those to expect: events times the `acceptance_rate`. `text` says so.
     """
 
     events: int
-    chance: float
+    acceptance_rate: float
 
     @property
     def rounds(self) -> int:
         """How many rounds a learner can be expected to play."""
-        return int(self.events * self.chance)
+        return int(self.events * self.acceptance_rate)
 
     @property
     def safe_rounds(self) -> int:
         """How many rounds are played before the log ends in all but 2 of 100 cases."""
-        expected = self.events * self.chance
-        spread = math.sqrt(expected * (1.0 - self.chance))
+        expected = self.events * self.acceptance_rate
+        spread = math.sqrt(expected * (1.0 - self.acceptance_rate))
         return max(int(expected - SPREADS_BELOW * spread), 1)
 
     @property
     def text(self) -> str:
         """The same in words."""
         return (
-            f"{self.events:,} rounds of this log were drawn with known chances; a learner agrees with about "
-            f"one in {1.0 / self.chance:,.1f}, which gives it about {self.rounds:,} rounds"
+            f"{self.events:,} rounds of this log were drawn with known propensities; a learner agrees with "
+            f"about one in {1.0 / self.acceptance_rate:,.1f}, which gives it about {self.rounds:,} rounds"
         )
 
 
@@ -126,11 +126,11 @@ def reach(log: Log) -> Reach:
     """How far a log reaches for a learner, before anything is replayed.
 
     >>> from infex.logs import Log
-    >>> reach(Log(arm=[0, 1] * 50, reward=[0.0] * 100, probability=[0.5] * 100)).rounds
+    >>> reach(Log(arm=[0, 1] * 50, reward=[0.0] * 100, propensity=[0.5] * 100)).rounds
     50
     """
     events = drawn_events(log.without_held_out())
-    return Reach(events=int(events.rows.size), chance=events.chance)
+    return Reach(events=int(events.rows.size), acceptance_rate=events.acceptance_rate)
 
 
 def replay(
@@ -150,7 +150,7 @@ def replay(
     the rounds that it plays. That is unbiased (Li et al. 2011) for a number of `rounds` that is fixed in
     advance; None takes one that the log will hardly fall short of, and more than the log can be expected to
     give is refused at once. Rounds that were not drawn uniformly are accepted with a chance of their own,
-    so that all weigh the same (Dudik et al. 2012); without known chances, or where some arm had none, it
+    so that all weigh the same (Dudik et al. 2012); without known propensities, or where some arm had none, it
     is refused. `parts` cuts the log into so many, each with a learner of its own, for an interval.
     `seed`, `penalty`, `estimator` and `features` are those of the learner.
 
@@ -159,7 +159,7 @@ def replay(
     >>> rng = np.random.default_rng(0)
     >>> arm, offers = rng.integers(2, size=400), rng.random((400, 2, 2)) / 2
     >>> reward, half = offers[range(400), arm, 0], np.full(400, 0.5)
-    >>> log = evaluation.Log(arm=arm, reward=reward, probability=half, offers=offers)
+    >>> log = evaluation.Log(arm=arm, reward=reward, propensity=half, offers=offers)
     >>> found = evaluation.replay(log, Infex(LinUCB(), every(20)), rounds=150)
     >>> found.accepted, int(found.explored.sum()), bool(found.mean > log.reward.mean())
     (150, 7, True)
@@ -167,8 +167,8 @@ def replay(
     log = log.without_held_out() if features is None else replace(log.without_held_out(), features=features)
     events = drawn_events(log)
     count = whole("parts", parts, least=1)
-    whole_log = Reach(events=events.rows.size, chance=events.chance)
-    share = Reach(events=events.rows.size // count, chance=events.chance)
+    whole_log = Reach(events=events.rows.size, acceptance_rate=events.acceptance_rate)
+    share = Reach(events=events.rows.size // count, acceptance_rate=events.acceptance_rate)
     wanted = share.safe_rounds if rounds is None else whole("rounds", rounds, least=1)
     if wanted > share.rounds:
         each = "" if count == 1 else f", each of {count} parts {share.events:,}"
@@ -183,7 +183,7 @@ def replay(
 
 
 def _some(events: DrawnEvents, places: Integers) -> DrawnEvents:
-    return events._replace(rows=events.rows[places], probability=events.probability[places])
+    return events._replace(rows=events.rows[places], propensity=events.propensity[places])
 
 
 def _run(
@@ -193,9 +193,9 @@ def _run(
     own, estimator = own_copies(policy=policy, estimator=settings["estimator"])
     bandit = new_bandit(log, own, seed=seed, **settings | {"estimator": estimator})
     usable = np.ones(events.rows.size, dtype=bool)
-    if (events.probability > events.chance).any():
+    if (events.propensity > events.acceptance_rate).any():
         drawn = stream(seed, "replayed").random(events.rows.size)
-        usable = drawn * events.probability < events.chance
+        usable = drawn * events.propensity < events.acceptance_rate
     return bandit, _accept(bandit, log, events.rows[usable], rounds)
 
 
@@ -250,10 +250,10 @@ def _joined(
     """The first learner's course, and the means of all whose parts were long enough."""
     bandit, steps = runs[0]
     if not steps.rows.size:
-        raise NoSupport(f"{shown(policy)} never agreed with a drawn round of this log")
+        raise NoSupport(f"{label_of(policy)} never agreed with a drawn round of this log")
     means = [log.reward[each.rows].mean() for _, each in runs if each.rows.size == rounds]
     return ReplayedRun(
-        policy=shown(policy),
+        policy=label_of(policy),
         reach=found,
         rounds=rounds,
         rows=steps.rows,

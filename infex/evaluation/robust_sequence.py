@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.evaluation.designs import law_in
+from infex.evaluation.designs import logging_propensities
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.sequences import lower_bound
@@ -21,9 +21,14 @@ ROWS_CAPPED = 1 << 12  # rounds of which the values of all arms are in memory
 
 
 def has_all_laws(work: Groundwork, rounds: TargetRounds) -> bool:
-    """Is the chance of every arm known in every drawn round?"""
-    laws, rows = work.log.laws, work.design.rows
-    return rounds.has_laws and laws is not None and rows.size > 0 and not bool(np.isnan(laws[rows]).any())
+    """Is the propensity of every arm known in every drawn round?"""
+    propensities, rows = work.log.base_propensities, work.design.rows
+    return (
+        rounds.has_propensities
+        and propensities is not None
+        and rows.size > 0
+        and not bool(np.isnan(propensities[rows]).any())
+    )
 
 
 def robust_sequence(work: Groundwork, rounds: TargetRounds, confidence: float) -> Bounds:
@@ -49,14 +54,18 @@ def capped_draws(work: Groundwork, rounds: TargetRounds, most: float, *, flipped
     direct, drawn = np.zeros(len(log)), np.zeros(design.rows.size)
     first = 0
     for span in spans(len(log), ROWS_CAPPED):
-        chances, values = rounds.target.chances(span), model_values(work, span, flipped)
-        direct[span] = np.einsum("nk,nk->n", chances, values)
+        probabilities, values = rounds.target.probabilities(span), model_values(work, span, flipped)
+        direct[span] = np.einsum("nk,nk->n", probabilities, values)
         last = first + int(np.searchsorted(design.rows[first:], span.stop))
         rows = design.rows[first:last] - span.start
-        law = law_in(log, design, span)
-        assert law is not None
-        drawn[first:last] = _capped(chances[rows], law[rows], values[rows], log.arm[span][rows], most)
-        drawn[first:last] += _weighted_rewards(work, chances, rows + span.start, rows, flipped, first, last)
+        propensities = logging_propensities(log, design, span)
+        assert propensities is not None
+        drawn[first:last] = _capped(
+            probabilities[rows], propensities[rows], values[rows], log.arm[span][rows], most
+        )
+        drawn[first:last] += _weighted_rewards(
+            work, probabilities, rows + span.start, rows, flipped, first, last
+        )
         first = last
     if not design.drawn_blocks:
         return drawn
@@ -73,23 +82,29 @@ def model_values(work: Groundwork, span: slice, flipped: bool) -> Floats:
     return 1.0 - found if flipped else found
 
 
-def _capped(chances: Floats, law: Floats, values: Floats, arm: Integers, most: float) -> Floats:
+def _capped(target: Floats, propensities: Floats, values: Floats, arm: Integers, most: float) -> Floats:
     """d - w g of each draw, with g = min(value, most/w)."""
-    weight = np.divide(chances, law, out=np.zeros(chances.shape), where=law > 0.0)
-    cap = np.divide(most, weight, out=np.full(chances.shape, np.inf), where=weight > 0.0)
+    weight = np.divide(target, propensities, out=np.zeros(target.shape), where=propensities > 0.0)
+    cap = np.divide(most, weight, out=np.full(target.shape, np.inf), where=weight > 0.0)
     capped, rows = np.minimum(values, cap), np.arange(arm.size)
-    found: Floats = np.einsum("nk,nk->n", chances, capped) - weight[rows, arm] * capped[rows, arm]
+    found: Floats = np.einsum("nk,nk->n", target, capped) - weight[rows, arm] * capped[rows, arm]
     return found
 
 
 def _weighted_rewards(
-    work: Groundwork, chances: Floats, rows: Integers, inside: Integers, flipped: bool, first: int, last: int
+    work: Groundwork,
+    probabilities: Floats,
+    rows: Integers,
+    inside: Integers,
+    flipped: bool,
+    first: int,
+    last: int,
 ) -> Floats:
     """w r of each draw."""
     assert work.rewards is not None
     least, most = work.rewards
     reward = (work.log.reward[rows] - least) / (most - least)
-    weight = chances[inside, work.log.arm[rows]] / work.design.probability[first:last]
+    weight = probabilities[inside, work.log.arm[rows]] / work.design.propensity[first:last]
     found: Floats = weight * ((1.0 - reward) if flipped else reward)
     return found
 

@@ -55,7 +55,7 @@ def lower_bound(terms: Floats, doubt: float) -> float:
 def confidence_sequence(weight: Floats, reward: Floats, confidence: float) -> Bounds:
     """The value of the target, with rewards in [0, 1], after any number of rounds at once.
 
-    Where probabilities are wrong, the lower bound may come out above the upper one.
+    Where propensities are wrong, the lower bound may come out above the upper one.
     """
     doubt = 0.5 * (1.0 - confidence)
     low, high = lower_bound(weight * reward, doubt), 1.0 - lower_bound(weight * (1.0 - reward), doubt)

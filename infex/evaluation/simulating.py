@@ -21,7 +21,7 @@ from infex.evaluation.target_value import spread_of
 from infex.logs import Log
 from infex.planning.beliefs import Belief, PlannedProblem
 from infex.policies.base import Policy
-from infex.records.catalog import parse
+from infex.registry import parse
 from infex.simulation import play_many
 from infex.streams import stream
 
@@ -35,7 +35,7 @@ class Simulation:
     """Rewards of learning policies on problems drawn from what a log has taught, the same ones for all.
 
     `rewards[name]` has the mean reward a round in each problem. They rest on rewards that are linear: the
-    correction of `evaluate(..., way="robust")` tests that.
+    correction of `evaluate(..., estimator="dr")` tests that.
 
     `explored` is the mean share of exploring rounds by name, `best` the reward of the best arm in each
     problem; `horizon`, `confidence` and `noise` are those of `simulate`.

@@ -25,16 +25,16 @@ def _undrawn(design: Design) -> str | None:
     if not design.rows.size:
         return _without_draws(design)
     drawn = design.unknown + design.rows.size
-    many = f"in {design.unknown:,} of {drawn:,} drawn rounds the law is not known"
+    many = f"in {design.unknown:,} of {drawn:,} drawn rounds the propensity is not known"
     return many if design.unknown > 0.01 * drawn else None
 
 
 def _without_draws(design: Design) -> str:
     if design.unknown:
-        return f"in {design.unknown:,} drawn rounds the law of the arm is not known"
+        return f"in {design.unknown:,} drawn rounds the propensity of the arm is not known"
     if design.drawn_blocks:
         return "no block of its schedule is there in full with a reward of its exploration"
-    return "the log does not say with which chances its arms were drawn"
+    return "the log does not say the propensities of its arms"
 
 
 def _unsupported(rounds: TargetRounds) -> str | None:
@@ -56,14 +56,14 @@ def has_gaps(work: Groundwork, rounds: TargetRounds) -> bool:
 
 
 def require_support(work: Groundwork, rounds: TargetRounds) -> None:
-    """Refuses a weighted way where the log could not play what the target plays."""
+    """Refuses a weighted estimator where the log could not play what the target plays."""
     reason = lacking(work, rounds)
     if reason is None:
         return
     name = rounds.target.name
     if rounds.target.is_learnt:
         raise InvalidTarget(
-            f'{name!r}: {reason}; say way="model", whose interval holds for all targets at once, '
+            f'{name!r}: {reason}; say estimator="dm", whose interval holds for all targets at once, '
             "or judge it by rounds that it has not learnt from"
         )
     raise NoSupport(f"{_words(work, rounds, reason)} {_instead(work)}")
@@ -71,7 +71,7 @@ def require_support(work: Groundwork, rounds: TargetRounds) -> None:
 
 def _words(work: Groundwork, rounds: TargetRounds, reason: str) -> str:
     log = work.log
-    if log.probability is not None and (log.probability == 1.0).all():
+    if log.propensity is not None and (log.propensity == 1.0).all():
         return _one_arm_only(log, rounds)
     where = _where_missing(log, rounds) if _share_missing(rounds) > MOST_MISSING else ""
     return f"weights cannot judge {rounds.target.name!r}: {reason}{where}."
@@ -101,4 +101,4 @@ def _arms_missing(log: Log, rounds: TargetRounds) -> str:
 
 def _instead(work: Groundwork) -> str:
     features = "" if work.log.dim is not None else ", by the mean reward of each arm"
-    return f'way="model" can{features}, if rewards are linear in the features.'
+    return f'estimator="dm" can{features}, if rewards are linear in the features.'

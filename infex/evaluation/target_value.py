@@ -1,4 +1,4 @@
-"""The value of one target, by one way, with its interval and what it rests on."""
+"""The value of one target, by one estimator, with its interval and what it rests on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.evaluation.estimators import dot
 from infex.evaluation.groundwork import TargetRounds
 from infex.evaluation.intervals import Bounds
-from infex.evaluation.ways import dot
 
 ALIKE_WITHIN = 1e-14
 MODEL_IS_OFF = ("correction", "beyond")  # kinds of findings
@@ -43,13 +43,13 @@ class Carrier(NamedTuple):
 class TargetValue:
     """What a log says of one target.
 
-    `value` with `low` and `high`; `way` and `method` say how; `ground`: is the interval guaranteed,
+    `value` with `low` and `high`; `estimator` and `method` say how; `ground`: is the interval guaranteed,
     asymptotic, or does it rest on what is assumed? `support` is the share of the target's choices that the
     log could have played (None: not known), `effective` how many explorations of equal weight say as much,
     `explorations` how many there are. `model` is the frozen model's value and `correction` what weighted
-    residuals add to it. `error` is the standard error of a weighted way.
+    residuals add to it. `error` is the standard error of a weighted estimator.
 
-    `name` is the target's, `bounds` the whole interval, `why` says why this way was taken, and
+    `name` is the target's, `bounds` the whole interval, `why` says why this estimator was taken, and
     `correction_error` is the standard error of the correction. `findings` speak against it, `carriers`
     are the rounds that weigh most. `gains`, `weights`, `draws` and `rounds` are what it was found by.
     """
@@ -57,7 +57,7 @@ class TargetValue:
     name: str
     value: float
     bounds: Bounds
-    way: str
+    estimator: str
     why: str
     support: float | None
     effective: float
@@ -96,7 +96,7 @@ class TargetValue:
     @property
     def is_weighted(self) -> bool:
         """Does it rest on drawn rounds, and not on the model alone?"""
-        return self.way != "model"
+        return self.estimator != "dm"
 
     @property
     def is_model_off(self) -> bool:
@@ -110,7 +110,7 @@ class TargetValue:
             "value": self.value,
             "low": none_of_nan(self.low),
             "high": none_of_nan(self.high),
-            "way": self.way,
+            "estimator": self.estimator,
             "interval": self.method,
             "ground": self.ground,
             "why": self.why,

@@ -1,4 +1,4 @@
-"""What a log is to judge: policies that do not learn, as chances of arms in every round of it."""
+"""What a log is to judge: policies that do not learn, as probabilities of arms in every round of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from infex.logs.looks import Looks
 from infex.policies import Greedy, Uniform
 
 SUM_WITHIN = 1e-9
-Chances = Callable[[slice], Floats]
+Probabilities = Callable[[slice], Floats]
 TargetFunction = Callable[[Floats | None, Floats | None], Any]
 
 
@@ -54,14 +54,14 @@ class PessimisticPolicy:
         squares = np.einsum("nkd,nkd->nk", offers @ self.inverse, offers)
         return np.ascontiguousarray(offers @ self.theta - self.far * np.sqrt(np.maximum(squares, 0.0)))
 
-    def chances(self, log: Log, looks: Looks) -> Chances:
+    def probabilities(self, log: Log, looks: Looks) -> Probabilities:
         """Those of the rounds of a log."""
         return lambda span: _best_on_offer(self.lower(looks.every(span)), log, span)
 
 
 @final
 class TargetPolicy:
-    """A policy that does not learn, on one log: `chances(span)` is (rounds, K), each row adding up to 1.
+    """A policy that does not learn, on one log: `probabilities(span)` is (rounds, K), rows add up to 1.
 
     `is_logged`: is it what the log has played? `is_learnt`: was it made from rounds of this very log?
     `needs_whole`: is it made from all rounds of the log, whatever part of it is at hand? `shared`: how many
@@ -71,14 +71,14 @@ class TargetPolicy:
     def __init__(
         self,
         name: str,
-        chances: Chances,
+        probabilities: Probabilities,
         *,
         is_logged: bool = False,
         is_learnt: bool = False,
         needs_whole: bool = False,
         taught: tuple[int, int] = (0, 0),
     ) -> None:
-        self.name, self.chances, self.is_logged = name, chances, is_logged
+        self.name, self.probabilities, self.is_logged = name, probabilities, is_logged
         self.needs_whole, (self.shared, self.marks) = needs_whole, taught
         self.is_learnt = is_learnt or is_known(*taught)
 
@@ -101,14 +101,14 @@ def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) 
     if isinstance(target, Logged):
         return TargetPolicy(name, lambda span: one_hot(log.arm[span], log.count), is_logged=True)
     if isinstance(target, Greedy):
-        return TargetPolicy(name, greedy_chances(log, looks, theta), is_learnt=True, needs_whole=True)
+        return TargetPolicy(name, greedy_probabilities(log, looks, theta), is_learnt=True, needs_whole=True)
     if isinstance(target, Bandit):
         own = bandit_theta(name, target, log, looks)
         learnt = target.has_learnt_from(log) or _is_same(own, theta)
-        chances = greedy_chances(log, looks, own)
-        return TargetPolicy(name, chances, is_learnt=learnt, taught=_known(target.taught, log))
+        probabilities = greedy_probabilities(log, looks, own)
+        return TargetPolicy(name, probabilities, is_learnt=learnt, taught=_known(target.taught, log))
     if isinstance(target, PessimisticPolicy):
-        return TargetPolicy(name, target.chances(log, looks), taught=_known(target.taught, log))
+        return TargetPolicy(name, target.probabilities(log, looks), taught=_known(target.taught, log))
     if isinstance(target, Uniform):
         return TargetPolicy(name, lambda span: uniform_in(log, span))
     if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):
@@ -137,16 +137,16 @@ def _refusal(name: str, target: object) -> InvalidTarget:
             "have learnt. evaluation.replay and evaluation.simulate can; a bandit is judged as it stands"
         )
     return InvalidTarget(
-        f"{name!r} must be evaluation.logged, a bandit, Greedy(), Uniform(), a label, chances of the arms or "
-        f"a function of (offers, context), got {safe_repr(target)}"
+        f"{name!r} must be evaluation.logged, a bandit, Greedy(), Uniform(), a label, probabilities "
+        f"of the arms or a function of (offers, context), got {safe_repr(target)}"
     )
 
 
 def one_hot(arms: Integers, count: int) -> Floats:
-    """A chance of 1 for one arm in each round."""
-    chances = np.zeros((arms.size, count))
-    chances[np.arange(arms.size), arms] = 1.0
-    return chances
+    """Probability 1 for one arm in each round."""
+    probabilities = np.zeros((arms.size, count))
+    probabilities[np.arange(arms.size), arms] = 1.0
+    return probabilities
 
 
 def offered_in(log: Log, span: slice) -> Bools | None:
@@ -155,7 +155,7 @@ def offered_in(log: Log, span: slice) -> Bools | None:
 
 
 def uniform_in(log: Log, span: slice) -> Floats:
-    """Every arm on offer with the same chance."""
+    """Every arm on offer with the same probability."""
     if log.offered is None:
         return np.full((log.round[span].size, log.count), 1.0 / log.count)
     on = log.offered[span]
@@ -163,13 +163,13 @@ def uniform_in(log: Log, span: slice) -> Floats:
     return found
 
 
-def greedy_chances(log: Log, looks: Looks, theta: Floats) -> Chances:
+def greedy_probabilities(log: Log, looks: Looks, theta: Floats) -> Probabilities:
     """The arm of the largest estimate, by the tie rule of the house."""
     return lambda span: _best_on_offer(np.array(looks.scores(span, theta)), log, span)
 
 
 def _best_on_offer(scores: Floats, log: Log, span: slice) -> Floats:
-    """A chance of 1 for the arm on offer with the largest score; overwrites the scores of all others."""
+    """Probability 1 for the arm on offer with the largest score; overwrites the scores of all others."""
     if log.offered is not None:
         scores[~log.offered[span]] = -np.inf
     return one_hot(best_in_rows(scores), log.count)
@@ -204,49 +204,49 @@ def _place(name: str, label: str | int, log: Log) -> int:
         raise InvalidTarget(f"{name!r}: {error}") from None
 
 
-def _always(name: str, log: Log, arm: int) -> Chances:
+def _always(name: str, log: Log, arm: int) -> Probabilities:
     return lambda span: _on_offer(name, np.full(log.round[span].size, arm), log, span)
 
 
-def _given(name: str, values: np.ndarray, log: Log) -> Chances:
-    """Chances that are the same in every round, (K,), or stand for each, (n, K); or an arm for each, (n,)."""
+def _given(name: str, values: np.ndarray, log: Log) -> Probabilities:
+    """Probabilities of all rounds, (K,), or of each, (n, K); or an arm for each, (n,)."""
     rounds = len(log)
     if values.dtype.kind in "iu" and values.shape == (rounds,) and rounds != log.count:
-        return lambda span: checked_chances(name, values[span], log, span)
+        return lambda span: checked_probabilities(name, values[span], log, span)
     if values.dtype.kind not in "iuf" or values.shape not in ((log.count,), (rounds, log.count)):
         raise InvalidTarget(
-            f"{name!r} must be {log.count} chances, or {rounds} rows of so many, got {values.dtype} of the "
-            f"shape {values.shape}"
+            f"{name!r} must be {log.count} probabilities, or {rounds} rows of so many, got {values.dtype} "
+            f"of the shape {values.shape}"
         )
     every = np.broadcast_to(values, (rounds, log.count))
-    return lambda span: checked_chances(name, every[span], log, span)
+    return lambda span: checked_probabilities(name, every[span], log, span)
 
 
-def _asked(name: str, target: Callable[..., Any], log: Log, looks: Looks) -> Chances:
+def _asked(name: str, target: Callable[..., Any], log: Log, looks: Looks) -> Probabilities:
     has_features = log.dim is not None
 
-    def chances(span: slice) -> Floats:
+    def probabilities(span: slice) -> Floats:
         context = None if log.context is None else log.context[span]
         answer = target(looks.every(span) if has_features else None, context)
-        return checked_chances(name, np.asarray(answer), log, span)
+        return checked_probabilities(name, np.asarray(answer), log, span)
 
-    return chances
+    return probabilities
 
 
 def _on_offer(name: str, arms: Integers, log: Log, span: slice) -> Floats:
-    """A chance of 1 for one arm in each round, if these are on offer."""
+    """Probability 1 for one arm in each round, if these are on offer."""
     offered = offered_in(log, span)
     if offered is not None and not (on := offered[np.arange(arms.size), arms]).all():
         place = int(np.argmin(on))
         raise InvalidTarget(
-            f"{name!r} must give chances for arms on offer alone; in round {log.round[span][place]} arm "
-            f"{arms[place]} is not"
+            f"{name!r} must give probabilities for arms on offer alone; in round {log.round[span][place]} "
+            f"arm {arms[place]} is not"
         )
     return one_hot(arms, log.count)
 
 
-def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Floats:
-    """Chances of all arms in these rounds; one arm for each round will do too."""
+def checked_probabilities(name: str, answer: np.ndarray, log: Log, span: slice) -> Floats:
+    """Probabilities of all arms in these rounds; one arm for each round will do too."""
     rounds = log.round[span]
     if answer.dtype.kind in "iu" and answer.shape == rounds.shape:
         beyond = (answer < 0) | (answer >= log.count)
@@ -258,21 +258,22 @@ def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Flo
         return _on_offer(name, answer, log, span)
     if answer.dtype.kind not in "iuf" or answer.shape != (rounds.size, log.count):
         raise InvalidTarget(
-            f"{name!r} must give chances of the shape {(rounds.size, log.count)}, or an arm for each round, "
-            f"got {answer.dtype} of the shape {answer.shape}"
+            f"{name!r} must give probabilities of the shape {(rounds.size, log.count)}, or an arm for each "
+            f"round, got {answer.dtype} of the shape {answer.shape}"
         )
-    chances = answer.astype(np.float64, copy=False)
-    total = chances.sum(axis=1)
+    probabilities = answer.astype(np.float64, copy=False)
+    total = probabilities.sum(axis=1)
     bad = ~(np.abs(total - 1.0) <= SUM_WITHIN)
-    if not float(chances.min(initial=0.0)) >= 0.0:
-        bad |= ~(chances >= 0.0).all(axis=1)
+    if not float(probabilities.min(initial=0.0)) >= 0.0:
+        bad |= ~(probabilities >= 0.0).all(axis=1)
     offered = offered_in(log, span)
     if offered is not None:
-        bad |= ((chances > 0.0) & ~offered).any(axis=1)
+        bad |= ((probabilities > 0.0) & ~offered).any(axis=1)
     if bad.any():
         place = int(np.argmax(bad))
         raise InvalidTarget(
-            f"{name!r} must give chances of 0 or more that add up to 1, for arms on offer alone; in round "
-            f"{rounds[place]} they add up to {total[place]:.12g}, the least is {chances[place].min():.6g}"
+            f"{name!r} must give probabilities of 0 or more that add up to 1, for arms on offer alone; in "
+            f"round {rounds[place]} they add up to {total[place]:.12g}, the least is "
+            f"{probabilities[place].min():.6g}"
         )
-    return chances
+    return probabilities

@@ -14,7 +14,7 @@ from infex.logs import Log
 from infex.logs.log_marks import Taught
 from infex.models.base import Estimator
 from infex.policies.base import Policy
-from infex.records.catalog import parse
+from infex.registry import parse
 
 
 def bandit(

@@ -16,7 +16,7 @@ from infex.experiments.run_lists import runs_of
 from infex.experiments.setting_columns import Facts, of_policy
 from infex.experiments.tasks import TaskOutcome, outcome_of, shape_of
 from infex.policies import Infex
-from infex.records.thing_labels import label_of
+from infex.registry import label_of
 from infex.simulation import Run
 
 Naming = str | Callable[[Run], str]

@@ -15,7 +15,7 @@ from infex.errors import InfexWarning
 from infex.experiments.chunks import Chunk
 from infex.experiments.tasks import Task, TaskOutcome, failed, outcome_of
 from infex.models.base import Estimator
-from infex.policies.base import hook, traits_of
+from infex.policies.base import asks_for_problem
 from infex.simulation.run import Run
 from infex.simulation.simulator import play, play_many
 
@@ -103,7 +103,7 @@ def _outcomes(tasks: Sequence[Task], made: Sequence[Instance | str]) -> list[Tas
 
 def _asks_for_more(task: Task) -> bool:
     """Is the policy another one for each problem, because it asks what theory takes for known?"""
-    return any(hook(link, "informed") is not None for link in traits_of(task.player.policy).chain)
+    return asks_for_problem(task.player.policy)
 
 
 def _batch(tasks: Sequence[Task], instances: list[LinearInstance]) -> list[TaskOutcome]:

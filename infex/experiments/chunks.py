@@ -8,7 +8,6 @@ from typing import NamedTuple
 from infex.experiments.entrants import LabelledPolicy
 from infex.experiments.grouping import grouped
 from infex.experiments.tasks import Task
-from infex.policies.compiled import compiled_spec
 from infex.simulation.compiled import plan_of
 from infex.simulation.simulator import plain_ridge
 
@@ -51,8 +50,6 @@ def is_compiled(player: LabelledPolicy) -> bool:
     given = None if player.estimator is None else player.estimator.thing
     _, estimator = plain_ridge(player.penalty, given)
     try:
-        if estimator is None and compiled_spec(player.policy) is not None:
-            return True
         plan = plan_of(player.policy, estimator)
         return plan is not None and not plan.in_python
     except Exception:  # a user's code may raise anything; playing it will record what

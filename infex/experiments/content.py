@@ -14,11 +14,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from infex import registry
 from infex.checks import DATA_KINDS
 from infex.environments import ChangingInstance, ContextualInstance, Instance, OwnInstance
 from infex.errors import InvalidExpression
 from infex.experiments.code_names import imported_modules, used_names
-from infex.records import catalog
 
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 GENERATED_CODE = "<string>"  # the file name of methods that dataclasses generate
@@ -71,7 +71,7 @@ def _described(thing: object, known: dict[int, object], path: tuple[int, ...]) -
         return "itself"
     path = (*path, id(thing))
     with contextlib.suppress(InvalidExpression):
-        return catalog.expression(thing)
+        return registry.expression(thing)
     if isinstance(thing, Instance):
         parts = (_described(part, known, path) for part in _beside_key(thing))
         return "instance", thing.key, *parts

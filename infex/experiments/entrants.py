@@ -14,11 +14,10 @@ from infex.experiments.expressions import Kind, read
 from infex.experiments.wrapping import base_in
 from infex.models.base import checked_estimator
 from infex.policies import Infex, Policy
-from infex.policies.base import checked, settled, traits_of
-from infex.records.stream_names import stream_name
-from infex.records.thing_labels import label_of
+from infex.policies.base import checked, lacks_delta, resolve_defaults
+from infex.registry import label_of, stream_name
 from infex.schedules.base import has
-from infex.simulation.simulator import own_copies
+from infex.simulation.copies import own_copies
 
 Delta = float | Literal["1/T"]
 
@@ -130,8 +129,8 @@ def entrants(
     """
     for player, penalty, estimator in itertools.product(players, penalties, estimators):
         shared = _varied(penalty, penalties) + _varied(estimator, estimators)
-        for delta in deltas if traits_of(player.thing).lacks_delta else deltas[:1]:
-            policy = settled(player.thing, 1.0 / horizon if delta == "1/T" else delta)
+        for delta in deltas if lacks_delta(player.thing) else deltas[:1]:
+            policy = resolve_defaults(player.thing, 1.0 / horizon if delta == "1/T" else delta)
             tells = policy is not player.thing and (delta != "1/T" or len(deltas) > 1)
             label, base = (
                 _labels(player, policy, delta, shared) if tells else _suffixed(player, shared, shared)

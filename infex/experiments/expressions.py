@@ -15,17 +15,16 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
-from infex import schedules
+from infex import registry, schedules
 from infex.errors import InfexError, InfexWarning, InvalidExpression
 from infex.experiments.loading import call, loaded
 from infex.experiments.naming import hint
-from infex.records import catalog, registry
-from infex.records.thing_labels import label_of, setting_text
+from infex.registry import label_of, setting_text
 
 REFERENCE = re.compile(r"""('[^']*'|"[^"]*")|([\w.]+:[\w.]+)""")
 CATALOGUE = {
     "policy": registry.POLICIES,
-    "schedule": {**registry.SCHEDULES, **registry.OTHER_NAMES},
+    "schedule": {**registry.SCHEDULES, **registry.SHORTHANDS},
     "estimator": registry.ESTIMATORS,
 }
 KINDS_ASKED = {"base": "policy", "schedule": "schedule", "when": "schedule"}  # by names of arguments
@@ -177,7 +176,7 @@ class _Reader:
         parts, words = self._parts(node), tuple(self._named_back(word) for word in varied)
         if self._holds(node):
             return Reading(self._label(node), *parts, words, lambda: self._thing(node, kind))
-        thing = catalog.read_node(node, self._text)
+        thing = registry.parse_node(node, self._text)
         return Reading(label_of(thing), *parts, words, lambda: thing)
 
     def called(self, node: ast.expr, varied: tuple[str, ...]) -> Called:
@@ -218,7 +217,7 @@ class _Reader:
     def _label(self, node: ast.expr) -> str:
         """What is written of a node; nothing of a user's is loaded for it."""
         if not self._holds(node):
-            return label_of(catalog.read_node(node, self._text))
+            return label_of(registry.parse_node(node, self._text))
         match node:
             case ast.Name(id=name):
                 return self._references[name]
@@ -250,15 +249,17 @@ class _Reader:
         """An argument: a thing by its label, a bare word as it is, data as Python writes them."""
         if self._holds(node):
             return self._label(node)
-        value = catalog.read_word(node, self._text)
-        if catalog.is_known(value):
+        value = registry.parse_argument(node, self._text)
+        if registry.entry_of(value) is not None:
             return label_of(value)
-        return ast.unparse(node) if isinstance(node, ast.Call) else catalog.data_text(value)
+        return ast.unparse(node) if isinstance(node, ast.Call) else data_text(value)
 
     def _thing(self, node: ast.expr, kind: Kind | None) -> Any:
         """What a node stands for; where a kind is asked for, a reference to a class is called."""
         if not self._holds(node):
-            return catalog.read_node(node, self._text) if kind else catalog.read_word(node, self._text)
+            return (
+                registry.parse_node(node, self._text) if kind else registry.parse_argument(node, self._text)
+            )
         match node:
             case ast.Name(id=name):
                 return loaded(self._references[name], kind)
@@ -279,7 +280,7 @@ class _Reader:
     def _made(self, name: str, given: Sequence[Any], named: dict[str, Any]) -> Any:
         if name in self._references:
             return call(self._references[name], given, named)
-        make = catalog.NAMES[name]
+        make = registry.NAMES[name]
         try:
             inspect.signature(make).bind(*given, **named)
         except TypeError as error:
@@ -290,8 +291,15 @@ class _Reader:
             raise InvalidExpression(f"in {self._text!r}: {error}") from None
 
 
+def data_text(value: object) -> str:
+    """Numbers and texts, also in tuples, as an expression writes them."""
+    if isinstance(value, list):
+        return f"({', '.join(map(data_text, value))}{',' if len(value) == 1 else ''})"
+    return repr(value) if value is None or isinstance(value, bool) else registry.argument_text(value)
+
+
 def _taken(name: str) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(catalog.NAMES[name]).parameters
+    return inspect.signature(registry.NAMES[name]).parameters
 
 
 def _asked(name: str) -> dict[int | str | None, Kind]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infex.checks import safe_repr
+from infex.checks import imported, safe_repr
 from infex.errors import InvalidSetting
-from infex.records.named_objects import imported
 
-VERBS = {"policy": "choose", "schedule": "explores", "estimator": "start"}
+VERBS = {"policy": "choose", "schedule": "explores", "estimator": "new_model"}
 
 
 def load(reference: str) -> Any:

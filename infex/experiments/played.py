@@ -19,8 +19,7 @@ from infex.experiments.setting_columns import Facts, widened
 from infex.experiments.settings_found import found_name, told_by_labels
 from infex.policies import Policy
 from infex.policies.base import checked
-from infex.records.catalog import is_written
-from infex.records.thing_labels import label_of
+from infex.registry import has_expression, label_of
 
 
 class PlayedRuns:
@@ -169,7 +168,7 @@ class PlayedRuns:
 
     def _tells_apart(self, policy: Policy) -> bool:
         """Is it known what was played under each name, and is the policy built in from end to end?"""
-        return "contents" in self.about and is_written(policy)
+        return "contents" in self.about and has_expression(policy)
 
     def _of(self, cell: Cell, policy: str | Policy) -> Runs:
         """The runs of one policy in one cell, if there are any."""

@@ -17,9 +17,9 @@ from infex.experiments.content import digest
 from infex.experiments.expressions import read_calls
 from infex.experiments.loading import load
 from infex.experiments.naming import hint
-from infex.records.registry import GENERATORS
-from infex.records.thing_labels import label_of, setting_text
-from infex.simulation.simulator import checked_instance, own_copies
+from infex.registry import GENERATORS, label_of, setting_text
+from infex.simulation.copies import own_copies
+from infex.simulation.simulator import checked_instance
 
 EXAMPLES = {
     "dim": "10",

@@ -22,9 +22,7 @@ from infex.experiments.recipes import Recipe
 from infex.experiments.run_lists import by_round, ends_of
 from infex.experiments.runs_table import RUN_COLUMNS
 from infex.policies import Policy
-from infex.records.described import described
-from infex.records.registry import GENERATORS
-from infex.records.thing_labels import label_of, setting_text
+from infex.registry import GENERATORS, described, label_of, setting_text
 from infex.schedules.base import has
 
 Facts = dict[str, Any]

@@ -19,8 +19,8 @@ from infex.experiments.recipes import recipes
 from infex.experiments.runs_table import RUN_COLUMNS, Table
 from infex.experiments.setting_columns import Facts, of_policy, of_problem
 from infex.policies import Policy
-from infex.policies.base import settled
-from infex.records.catalog import parse
+from infex.policies.base import resolve_defaults
+from infex.registry import parse
 from infex.statistics import Spread, spread
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _alike(policy: Policy, about: Mapping[str, Any], records: Sequence[Facts]) -
     contents = about.get("contents", [None] * len(records))
     for record, content in zip(records, contents, strict=True):
         for delta in given if isinstance(given, list | tuple) else [given]:
-            filled = settled(policy, 1.0 / record["horizon"] if delta in ("1/T", None) else delta)
+            filled = resolve_defaults(policy, 1.0 / record["horizon"] if delta in ("1/T", None) else delta)
             if _has_settings(filled, record) if content is None else digest(filled) == content:
                 yield record["policy"]
 

@@ -18,7 +18,7 @@ from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.experiments.folder import SWEEP_FILE, held
 from infex.experiments.loading import load
 from infex.experiments.sweep import Sweep
-from infex.records import from_record, to_record
+from infex.registry import from_record, to_record
 
 SWEEP_RECORD_FORMAT = 1
 

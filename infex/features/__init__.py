@@ -15,9 +15,10 @@ from infex.features.disjoint import Disjoint, disjoint
 from infex.features.hybrid import Hybrid, HybridTheta, hybrid
 from infex.features.interactions import Interactions, interactions
 from infex.features.table import ContextTable, table
-from infex.features.vectors import Shortened, shortened
+from infex.features.vectors import ClipNorm, clip_norm
 
 __all__ = [
+    "ClipNorm",
     "ContextTable",
     "Disjoint",
     "Encoded",
@@ -28,13 +29,12 @@ __all__ = [
     "HybridTheta",
     "Interactions",
     "Joined",
-    "Shortened",
     "Transformed",
+    "clip_norm",
     "disjoint",
     "hybrid",
     "interactions",
     "joined",
-    "shortened",
     "table",
     "transformed",
 ]

@@ -1,4 +1,7 @@
-"""What an encoder of contexts and a feature map are."""
+"""Protocols of encoders and feature maps, and what maps share.
+
+An encoder makes a vector of features of a context. A feature map makes a row of features for each arm.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from infex.arrays import Floats, Label, brief
 from infex.checks import real, whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 
-SHORTENED = "context shortened"
+CLIPPED = "context clipped"
 
 
 class Encoded(NamedTuple):
-    """A context as features, none longer than 1, and which rules it took to read it: "age clipped".
+    """A context as a `vector` of features, (c,), no longer than 1.
 
-    `vector` has the features, (c,), and `noticed` the rules.
+    `noticed` are the rules that it took to read it, such as "age clipped".
     """
 
     vector: Floats
@@ -23,10 +26,7 @@ class Encoded(NamedTuple):
 
 
 class EncodedMany(NamedTuple):
-    """Contexts as rows of features, (n, c), none longer than 1, and how often each rule was needed.
-
-    `noticed` counts the rules.
-    """
+    """Contexts as `rows` of features, (n, c), none longer than 1; `noticed` counts the rules they took."""
 
     rows: Floats
     noticed: Mapping[str, int]
@@ -58,9 +58,9 @@ class Encoder(Protocol):
 def checked_context(
     context_dim: int | None, longest: float, context: Encoder | None
 ) -> tuple[int, float, Encoder | None]:
-    """How many features contexts of a map have, their greatest length, and what makes them, if anything does.
+    """The number of features of contexts, their greatest length, and their encoder, if there is one.
 
-    An encoder knows both numbers; they may be said as well, as records do.
+    An encoder knows both numbers; they may be given as well, as records do.
     """
     if context is None:
         return whole("context_dim", context_dim, least=1), real("longest", longest, above=0), None
@@ -78,7 +78,7 @@ def checked_context(
 
 @runtime_checkable
 class FeatureMap(Protocol):
-    """What a bandit asks of a map; one of your own needs these four."""
+    """What a bandit needs of a feature map: a map of your own needs these four."""
 
     @property
     def dim(self) -> int:
@@ -98,14 +98,14 @@ class FeatureMap(Protocol):
 
 @runtime_checkable
 class ScaledMap(Protocol):
-    """A map that divides what it is given by `longest`, and can tell theta in the units before that."""
+    """A map that divides rows by `longest`, and can give theta in the units before that."""
 
     @property
     def longest(self) -> float:
         """By what rows are divided."""
 
     def in_units(self, theta: Floats) -> Floats:
-        """theta for what was given, not divided: a row for each block, if the map has blocks."""
+        """theta for rows before they are divided: a row for each block, if the map has blocks."""
 
 
 @runtime_checkable
@@ -125,12 +125,12 @@ class ContextMap(ScaledMap, Protocol):
 
 
 def unit_of(features: FeatureMap | None) -> float:
-    """By what a map divides; 1 of one that does not say."""
+    """By what a map divides its rows; 1 if it does not say."""
     return features.longest if isinstance(features, ScaledMap) else 1.0
 
 
 def encoder_of(features: FeatureMap | None) -> Encoder | None:
-    """What reads the contexts of a map, if they are not plain vectors."""
+    """The encoder of a map's contexts, if they are not plain vectors."""
     return features.context if isinstance(features, ContextMap) else None
 
 
@@ -143,8 +143,8 @@ def checked_map(features: object) -> FeatureMap | None:
     return features
 
 
-def refuse_all_but_context(context: object, arms: object, labels: object) -> None:
-    """Refuses a question to a map that is not a context alone."""
+def check_context_alone(context: object, arms: object, labels: object) -> None:
+    """Refuses a request to a map that has no context, or arms and labels as well."""
     if arms is not None or labels is not None:
         raise InvalidArms(
             "the arms and labels of this bandit come from its feature map: give a context alone"
@@ -157,36 +157,36 @@ Names = tuple[Label, ...] | None
 
 
 @runtime_checkable
-class TurningMap(FeatureMap, Protocol):
-    """A map that gives the same with more arms, or with fewer."""
+class MutableArms(FeatureMap, Protocol):
+    """A map whose arms can be added and removed."""
 
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Self:
-        """The same with more arms behind the others."""
+        """A copy with more arms behind the others."""
 
     def without(self, gone: set[int]) -> Self:
-        """The same without the arms at these places, which are not all of them."""
+        """A copy without the arms at these places, which are not all of them."""
 
 
-def listed_labels(arms: object) -> tuple[Label, ...]:
+def labels_in(arms: object) -> tuple[Label, ...]:
     """One label, or several."""
     if isinstance(arms, str | int) or not isinstance(arms, Iterable):
         return (arms,)  # type: ignore[return-value] # `labels_of` refuses what is no label
     return tuple(arms)
 
 
-def both_labels(old: Names, new: Names) -> Names:
-    """The labels of arms and of those behind them: either all have one, or none."""
+def joined_labels(old: Names, new: Names) -> Names:
+    """The labels of old and new arms: either all arms have one, or none."""
     if (old is None) != (new is None):
         has = "have none" if old is None else f"are {brief(old)}"
         raise InvalidArms(f"either all arms have labels or none; this bandit's {has}")
     return None if old is None or new is None else (*old, *new)
 
 
-def without(labels: Names, gone: set[int]) -> Names:
-    """The labels that stay."""
-    return None if labels is None else tuple(labels[place] for place in staying(len(labels), gone))
+def labels_without(labels: Names, gone: set[int]) -> Names:
+    """The labels of the remaining arms."""
+    return None if labels is None else tuple(labels[place] for place in remaining(len(labels), gone))
 
 
-def staying(count: int, gone: set[int]) -> list[int]:
-    """The places that stay of so many."""
+def remaining(count: int, gone: set[int]) -> list[int]:
+    """The places of the remaining arms."""
     return [place for place in range(count) if place not in gone]

@@ -11,11 +11,11 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from infex.arrays import ROUNDING, Floats, Label, labels_of
-from infex.checks import one_of, qualified_name, real, whole
+from infex.arrays import Floats, Label, labels_of
+from infex.checks import one_of, qualified_name, real, set_fields, whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
-from infex.features.base import SHORTENED, Encoded, EncodedMany, both_labels, staying, without
-from infex.features.vectors import by_name, columns_by_place, values_of, vector_of
+from infex.features.base import Encoded, EncodedMany, joined_labels, labels_without, remaining
+from infex.features.vectors import as_mapping, columns_in_order, values_of, vector_of, vectors_of
 
 
 @final
@@ -37,9 +37,12 @@ class Joined:
             raise InvalidSetting(f"function must be one of a context and an arm, got {self.function!r}")
         if not self.arms:
             raise InvalidArms("there must be at least one arm, got none")
-        object.__setattr__(self, "dim", whole("dim", self.dim, least=1))
-        object.__setattr__(self, "labels", labels_of(self.labels, len(self.arms)))
-        object.__setattr__(self, "longest", real("longest", self.longest, above=0))
+        set_fields(
+            self,
+            dim=whole("dim", self.dim, least=1),
+            labels=labels_of(self.labels, len(self.arms)),
+            longest=real("longest", self.longest, above=0),
+        )
 
     @property
     def count(self) -> int:
@@ -47,7 +50,9 @@ class Joined:
 
     def __call__(self, context: object) -> Floats:
         rows = [
-            vector_of(f"the features of arm {place}", self.function(context, arm), self.dim, self.longest)
+            vector_of(
+                f"the features of arm {place}", self.function(context, arm), self.dim, self.longest
+            ).vector
             for place, arm in enumerate(self.arms)
         ]
         return np.array(rows)
@@ -55,13 +60,13 @@ class Joined:
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Joined:
         """The same with more arms behind the others: one that is a text, or several."""
         more = (arms,) if isinstance(arms, str) or not isinstance(arms, Iterable) else tuple(arms)
-        names = both_labels(self.labels, labels_of(own_labels(more, labels), len(more)))
+        names = joined_labels(self.labels, labels_of(own_labels(more, labels), len(more)))
         return replace(self, arms=(*self.arms, *more), labels=names)
 
     def without(self, gone: set[int]) -> Joined:
         """The same without the arms at these places."""
-        arms = tuple(self.arms[place] for place in staying(self.count, gone))
-        return replace(self, arms=arms, labels=without(self.labels, gone))
+        arms = tuple(self.arms[place] for place in remaining(self.count, gone))
+        return replace(self, arms=arms, labels=labels_without(self.labels, gone))
 
     def in_units(self, theta: Floats) -> Floats:
         """theta for rows as the function gives them, (d,)."""
@@ -131,10 +136,13 @@ class Transformed:
                 f"{type(self.transformer).__name__}"
             )
         one_of("beyond", self.beyond, ("refuse", "clip"))
-        object.__setattr__(self, "longest", real("longest", self.longest, above=0))
-        object.__setattr__(self, "names", tuple(map(str, self.transformer.get_feature_names_out())))
         inputs = getattr(self.transformer, "feature_names_in_", None)
-        object.__setattr__(self, "inputs", None if inputs is None else tuple(map(str, inputs)))
+        set_fields(
+            self,
+            longest=real("longest", self.longest, above=0),
+            names=tuple(map(str, self.transformer.get_feature_names_out())),
+            inputs=None if inputs is None else tuple(map(str, inputs)),
+        )
         if not self.names:
             raise InvalidSetting("the transformer must give at least one feature, and names none")
 
@@ -151,39 +159,35 @@ class Transformed:
     def encode_many(self, contexts: object) -> EncodedMany:
         """The features of many contexts, (n, size), divided by `longest`."""
         given, count = self._many(contexts)
-        return EncodedMany(*self._transformed(given, count))
+        return self._transformed(given, count)
 
     def _one(self, context: object) -> Any:
         if self.inputs is not None:
             return _frame({name: [value] for name, value in self._named(context).items()})
-        if by_name(context) is not None and not isinstance(context, dict):
+        if as_mapping(context) is not None and not isinstance(context, dict):
             raise InvalidContext("the transformer was fitted without names: give a context as an array")
         return [context]
 
     def _named(self, context: object) -> dict[str, Any]:
         assert self.inputs is not None
-        _refuse_absent(context, self.inputs)
+        _refuse_incomplete(context, self.inputs)
         return dict(zip(self.inputs, values_of(context, self.inputs), strict=True))
 
     def _many(self, contexts: Any) -> tuple[Any, int]:
         if self.inputs is None:
             return contexts, len(contexts)
-        count, columns = columns_by_place(contexts, self.inputs)
+        count, columns = columns_in_order(contexts, self.inputs)
         return _frame(dict(zip(self.inputs, columns, strict=True))), count
 
-    def _transformed(self, given: Any, count: int) -> tuple[Floats, Counter[str]]:
+    def _transformed(self, given: Any, count: int) -> EncodedMany:
         if count == 0:
-            return np.empty((0, self.size)), Counter()
+            return EncodedMany(np.empty((0, self.size)), Counter())
         try:
             rows = _dense(self.transformer.transform(given))
         except Exception as error:  # whose text may hold the context
             raise InvalidContext(
                 f"the transformer could not take a context: its `transform` raised {type(error).__name__}"
             ) from None
-        self._refuse_strange(rows, count)
-        return self._divided(rows)
-
-    def _refuse_strange(self, rows: Floats, count: int) -> None:
         if rows.shape != (count, self.size):
             raise InvalidContext(
                 f"the transformer must give {count} rows of {self.size} features, gave {rows.shape}"
@@ -191,22 +195,7 @@ class Transformed:
         if not np.isfinite(rows).all():
             row, place = np.argwhere(~np.isfinite(rows))[0]
             raise InvalidContext(f"{self.names[place]} of context {row} is {rows[row, place]}")
-
-    def _divided(self, rows: Floats) -> tuple[Floats, Counter[str]]:
-        with np.errstate(over="ignore"):
-            lengths = np.linalg.norm(rows, axis=1)
-        long = lengths > self.longest * (1.0 + ROUNDING)
-        if self.beyond == "refuse" and long.any():
-            row = int(np.argmax(long))
-            raise InvalidContext(
-                f"features must be no longer than longest={self.longest:g}, context {row} has a length of "
-                f'{lengths[row]:.6g}; beyond="clip" would shorten it'
-            )
-        times = int(np.count_nonzero(long))
-        rows[long] /= np.abs(rows[long]).max(axis=1, keepdims=True)  # whose squares no float is too small for
-        lengths[long] = np.linalg.norm(rows[long], axis=1)
-        within = rows / np.where(long, lengths, np.maximum(lengths, self.longest))[:, None]
-        return within, Counter({SHORTENED: times} if times else {})
+        return vectors_of(rows, self.size, self.longest, clip=self.beyond == "clip")
 
 
 def transformed(transformer: Transformer, *, longest: float, beyond: str = "refuse") -> Transformed:
@@ -229,11 +218,11 @@ def _frame(columns: dict[str, Any]) -> Any:
     return importlib.import_module("pandas").DataFrame(columns)
 
 
-def _refuse_absent(context: object, inputs: Iterable[str]) -> None:
-    named = by_name(context)
-    absent = [] if named is None else [name for name in inputs if name not in named]
-    if absent:
-        raise InvalidContext(f"{absent[0]} is missing: the transformer needs it, if only as None")
+def _refuse_incomplete(context: object, inputs: Iterable[str]) -> None:
+    named = as_mapping(context)
+    missing = [] if named is None else [name for name in inputs if name not in named]
+    if missing:
+        raise InvalidContext(f"{missing[0]} is missing: the transformer needs it, if only as None")
 
 
 def _dense(rows: Any) -> Floats:

@@ -11,8 +11,8 @@ import numpy as np
 from infex.arrays import Floats, Label, labels_of
 from infex.checks import whole
 from infex.errors import InvalidArms
-from infex.features.base import Encoder, both_labels, checked_context, listed_labels, without
-from infex.features.vectors import inside_of, reader_of
+from infex.features.base import Encoder, checked_context, joined_labels, labels_in, labels_without
+from infex.features.vectors import encoded_context, encoder_for
 
 
 @final
@@ -46,7 +46,7 @@ class Disjoint:
 
     def within(self, context: object) -> Floats:
         """The context, (c,), divided by `longest`; refuses one that is longer, or not so many numbers."""
-        return inside_of(context, self.context_dim, self.longest, self.context)
+        return encoded_context(context, self.context_dim, self.longest, self.context)
 
     def __call__(self, context: object) -> Floats:
         rows: Floats = np.zeros((self.count, self.count, self.context_dim))
@@ -67,13 +67,13 @@ class Disjoint:
             raise InvalidArms("arms of a disjoint map are their labels: give these alone")
         if self.labels is None:
             return replace(self, count=self.count + whole("how many arms to add", arms, least=1))
-        names = both_labels(self.labels, listed_labels(arms))
+        names = joined_labels(self.labels, labels_in(arms))
         assert names is not None
         return replace(self, count=len(names), labels=names)
 
     def without(self, gone: set[int]) -> Disjoint:
         """The same without the arms at these places."""
-        return replace(self, count=self.count - len(gone), labels=without(self.labels, gone))
+        return replace(self, count=self.count - len(gone), labels=labels_without(self.labels, gone))
 
     def __repr__(self) -> str:
         return f"Disjoint({self.count} arms, contexts of {self.context_dim})"
@@ -108,5 +108,5 @@ def disjoint(
     if isinstance(arms, Iterable) and not isinstance(arms, str):
         labels = tuple(arms)
     count = whole("the number of arms", arms, least=1) if labels is None else len(labels)
-    reader = reader_of(beyond, context_dim, longest, context)
+    reader = encoder_for(beyond, context_dim, longest, context)
     return Disjoint(count, context_dim, labels, longest, reader)  # type: ignore[arg-type]

@@ -16,14 +16,14 @@ from infex.features.base import (
     ContextMap,
     Encoder,
     FeatureMap,
+    MutableArms,
     ScaledMap,
-    TurningMap,
     checked_context,
     checked_map,
     unit_of,
 )
 from infex.features.disjoint import Disjoint
-from infex.features.vectors import inside_of
+from infex.features.vectors import encoded_context
 
 
 class HybridTheta(NamedTuple):
@@ -78,7 +78,7 @@ class Hybrid:
 
     def within(self, context: object) -> tuple[Floats, Floats]:
         """The features of each arm's own, (c,), and the shared ones of all arms, (K, s), both divided."""
-        inside = inside_of(context, self.context_dim, self.context_longest, self.reader)
+        inside = encoded_context(context, self.context_dim, self.context_longest, self.reader)
         own = inside[list(self.own)] * self.scales[0]
         rows = np.asarray(self.shared(context), dtype=np.float64)
         if rows.shape != (self.count, self.shared.dim):
@@ -113,11 +113,11 @@ class Hybrid:
 
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Hybrid:
         """The same with more arms behind the others, as the shared map takes them."""
-        return replace(self, shared=_turning(self.shared).with_arms(arms, labels))
+        return replace(self, shared=_mutable(self.shared).with_arms(arms, labels))
 
     def without(self, gone: set[int]) -> Hybrid:
         """The same without the arms at these places."""
-        return replace(self, shared=_turning(self.shared).without(gone))
+        return replace(self, shared=_mutable(self.shared).without(gone))
 
     def __repr__(self) -> str:
         return f"Hybrid({self.count} arms, {self.shared.dim} shared features, {len(self.own)} of each arm)"
@@ -206,7 +206,7 @@ def _place(each: object, size: int, names: tuple[str, ...] | None) -> int:
     return place
 
 
-def _turning(shared: FeatureMap) -> TurningMap:
-    if not isinstance(shared, TurningMap):
+def _mutable(shared: FeatureMap) -> MutableArms:
+    if not isinstance(shared, MutableArms):
         raise InvalidArms("arms of a map of your own come and go only if it has with_arms and without")
     return shared

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, Label, columns_of, labels_of, shown
-from infex.features.base import Encoder, both_labels, checked_context, staying, without
-from infex.features.vectors import inside_of, reader_of
+from infex.features.base import Encoder, checked_context, joined_labels, labels_without, remaining
+from infex.features.vectors import encoded_context, encoder_for
 
 
 @final
@@ -50,7 +50,7 @@ class Interactions:
 
     def within(self, context: object) -> Floats:
         """The context, (c,), divided by `longest`; refuses what cannot be read."""
-        return inside_of(context, self.context_dim, self.longest, self.context)
+        return encoded_context(context, self.context_dim, self.longest, self.context)
 
     def __call__(self, context: object) -> Floats:
         rows: Floats = (self.arms[:, :, None] * self.within(context)).reshape(self.count, self.dim)
@@ -59,13 +59,13 @@ class Interactions:
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Interactions:
         """The same with more arms behind the others, as rows, with labels if the others have some."""
         rows = columns_of(arms, dim=self.arms.shape[1]).T  # type: ignore[arg-type] # which looks at it
-        names = both_labels(self.labels, labels_of(labels, len(rows)))
+        names = joined_labels(self.labels, labels_of(labels, len(rows)))
         return replace(self, arms=np.vstack([self.arms, rows]), labels=names)
 
     def without(self, gone: set[int]) -> Interactions:
         """The same without the arms at these places."""
-        rows = self.arms[staying(self.count, gone)]
-        return replace(self, arms=rows, labels=without(self.labels, gone))
+        rows = self.arms[remaining(self.count, gone)]
+        return replace(self, arms=rows, labels=labels_without(self.labels, gone))
 
     def in_units(self, theta: Floats) -> Floats:
         """theta for contexts as they are given, (p, c): a row for each feature of the arms."""
@@ -113,5 +113,5 @@ def interactions(
     [[0.6, 0.8, 0.0, 0.0], [0.3, 0.4, 0.3, 0.4]]
     """
     names = None if labels is None else tuple(labels)
-    reader = reader_of(beyond, context_dim, longest, context)
+    reader = encoder_for(beyond, context_dim, longest, context)
     return Interactions(arms, context_dim, names, longest, reader)  # type: ignore[arg-type]

@@ -9,22 +9,25 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import Bools, Floats, brief
-from infex.checks import one_of, real, whole
+from infex.arrays import Floats, brief
+from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidContext, InvalidSetting
 from infex.features.base import Encoded, EncodedMany
-from infex.features.vectors import columns_by_place, values_of
+from infex.features.vectors import columns_in_order, values_of
+
+Category = str | int | bool
+NO_PLACE = -1  # no feature of a category is 1
 
 
-def is_absent(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Does it stand for a missing value? Nobody has pandas' own who has not loaded pandas.
 
-    >>> [is_absent(value) for value in (None, float("nan"), 0.0, "")]
+    >>> [is_missing(value) for value in (None, float("nan"), 0.0, "")]
     [True, True, False, False]
     """
     if value is None or (isinstance(value, float) and value != value):
@@ -33,11 +36,15 @@ def is_absent(value: object) -> bool:
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
 
+def _refuse_missing(name: str, where: str) -> NoReturn:
+    raise InvalidContext(f'{name}{where} is missing; missing="flag" or "middle" would say what that means')
+
+
 @final
 class NumberColumn(NamedTuple):
-    """A number from `low` to `high` as a feature from -1 to 1; with `flags`, another says that it is missing.
+    """A number from `low` to `high` as a feature from -1 to 1.
 
-    What is missing is 0, the middle of the range, unless it is refused.
+    A `missing` one is 0, the middle of the range, unless it is refused; with "flag", another feature says so.
     """
 
     name: str
@@ -45,213 +52,154 @@ class NumberColumn(NamedTuple):
     high: float
     middle: float
     half: float
-    flags: bool
-    refuses_missing: bool
-    clips: bool
+    missing: str
+    beyond: str
 
     @staticmethod
     def over(name: str, low: float, high: float, missing: str, beyond: str) -> NumberColumn:
         """That of a range; halves are taken first, as its length may overflow."""
         middle = 0.5 * low + 0.5 * high
         half = max(high - middle, middle - low)  # so that rounding takes no end beyond 1
-        return NumberColumn(
-            name, low, high, middle, half, missing == "flag", missing == "refuse", beyond == "clip"
-        )
+        return NumberColumn(name, low, high, middle, half, missing, beyond)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Those of its features."""
-        return (self.name, f"{self.name} missing") if self.flags else (self.name,)
+        return (self.name, f"{self.name} missing") if self.missing == "flag" else (self.name,)
 
-    def one(self, value: object, features: list[float], noticed: list[str]) -> None:
+    def encode(self, value: object, features: list[float], noticed: list[str]) -> None:
         """Appends the features of one value, and the rule that it took."""
+        rule = None
         if type(value) is float and self.low <= value <= self.high:  # the common case
             features.append((value - self.middle) / self.half)
-            if self.flags:
-                features.append(0.0)
-            return
-        number = _number(self.name, value)
-        missing = number != number
-        if missing:
-            self._refuse_missing("")
-            noticed.append(f"{self.name} missing")
-            number = 0.0
         else:
-            if not self.low <= number <= self.high:
-                self._refuse_beyond(number, "")
-                noticed.append(f"{self.name} clipped")
-            number = (min(max(number, self.low), self.high) - self.middle) / self.half
-        features.append(number)
-        if self.flags:
-            features.append(float(missing))
+            feature, rule = self._feature(value, "")
+            features.append(feature)
+            if rule is not None:
+                noticed.append(f"{self.name} {rule}")
+        if self.missing == "flag":
+            features.append(float(rule == "missing"))
 
-    def many(self, values: NDArray[Any], features: Floats, noticed: Counter[str]) -> None:
-        """Fills in the features of many values, (n, 1 or 2), and counts the rules that they took."""
-        numbers = _numbers(self.name, values)
-        missing = np.isnan(numbers)
-        beyond = (numbers < self.low) | (numbers > self.high)
-        if self.refuses_missing and missing.any():
-            self._refuse_missing(_where(missing))
-        if beyond.any() and not (self.clips and np.isfinite(numbers[beyond]).all()):
-            wrong = beyond & ~np.isfinite(numbers) if self.clips else beyond
-            self._refuse_beyond(float(numbers[wrong][0]), _where(wrong))
-        features[:, 0] = (np.clip(numbers, self.low, self.high) - self.middle) / self.half
-        features[missing, 0] = 0.0
-        if self.flags:
-            features[:, 1] = missing
-        count(noticed, f"{self.name} missing", missing)
-        count(noticed, f"{self.name} clipped", beyond)
+    def encode_many(self, values: NDArray[Any], features: Floats, noticed: Counter[str]) -> None:
+        """Fills in the features of many values, (n, 1 or 2): those in range at once, others one by one."""
+        odd: Iterable[int] = range(len(values))
+        if values.dtype.kind in "iufb":
+            values = values.astype(np.float64)
+            with np.errstate(all="ignore"):
+                features[:, 0] = (values - self.middle) / self.half
+            odd = np.flatnonzero(~((values >= self.low) & (values <= self.high))).tolist()
+        features[:, 1:] = 0.0
+        listed = values.tolist() if odd else []
+        for row in odd:
+            features[row, 0], rule = self._feature(listed[row], f" of context {row}")
+            if rule is not None:
+                noticed[f"{self.name} {rule}"] += 1
+                features[row, 1:] = rule == "missing"
 
-    def _refuse_missing(self, where: str) -> None:
-        if self.refuses_missing:
-            raise InvalidContext(
-                f'{self.name}{where} is missing; missing="flag" or "middle" would say what that means'
-            )
-
-    def _refuse_beyond(self, number: float, where: str) -> None:
+    def _feature(self, value: object, where: str) -> tuple[float, str | None]:
+        """The feature of a value, and the rule that it took: "missing", "clipped" or none."""
+        number = _number(self.name, value, where)
+        if number != number:
+            if self.missing == "refuse":
+                _refuse_missing(self.name, where)
+            return 0.0, "missing"
+        within = min(max(number, self.low), self.high)
+        if within == number:
+            return (number - self.middle) / self.half, None
         if not math.isfinite(number):
             raise InvalidContext(f"{self.name}{where} must be finite, got {number}")
-        if not self.clips:
+        if self.beyond == "refuse":
             side = "below" if number < self.low else "above"
             raise InvalidContext(
                 f"{self.name}{where} is {side} its range, {self.low:g} to {self.high:g}; "
                 'beyond="clip" would take the end of the range'
             )
+        return (within - self.middle) / self.half, "clipped"
 
 
-def count(noticed: Counter[str], rule: str, rows: Bools) -> None:
-    """Counts the rows that took a rule, if there are any."""
-    if times := int(np.count_nonzero(rows)):
-        noticed[rule] += times
-
-
-def _where(rows: Bools) -> str:
-    return f" of context {int(np.argmax(rows))}"
-
-
-def _number(name: str, value: object, where: str = "") -> float:
+def _number(name: str, value: object, where: str) -> float:
     """A value as a number, NaN if it is missing; True is 1 and False 0."""
     if isinstance(value, Real | Decimal | np.bool_):
         try:
             return float(value)
         except (OverflowError, ValueError):
             return math.nan if value != value else math.inf
-    if is_absent(value):
+    if is_missing(value):
         return math.nan
     raise InvalidContext(f"{name}{where} must be a number, got a {type(value).__name__}")
 
 
-def _numbers(name: str, values: NDArray[Any]) -> Floats:
-    if values.dtype.kind in "iufb":
-        return values.astype(np.float64)
-    listed = [_number(name, value, f" of context {row}") for row, value in enumerate(values.tolist())]
-    return np.array(listed, dtype=np.float64)
-
-
-Category = str | int | bool
-
-NO_VALUE, NO_CATEGORY = -1, -2
-
-
 @final
 class CategoryColumn(NamedTuple):
-    """One of `places`, as a feature of its own that is 1; further ones may say missing, or unseen.
+    """One of several categories, each a feature that is 1 or 0; further ones may say missing, or unseen.
 
-    Without these, all features of a value that is missing or unseen are 0, unless it is refused.
+    Without these, all features of a value that is `missing` or `unseen` are 0, unless it is refused.
     """
 
     name: str
     places: dict[Hashable, int]
-    flags_missing: bool
-    refuses_missing: bool
-    flags_unseen: bool
-    refuses_unseen: bool
+    missing: str
+    unseen: str
 
     @property
     def names(self) -> tuple[str, ...]:
         """Those of its features."""
-        shown = [f"{self.name}={key[1] if isinstance(key, tuple) else key}" for key in self.places]
-        flags = ((self.flags_missing, "missing"), (self.flags_unseen, "unseen"))
-        return (*shown, *(f"{self.name} {rule}" for flagged, rule in flags if flagged))
-
-    def one(self, value: object, features: list[float], noticed: list[str]) -> None:
-        """Appends the features of one value, and the rule that it took."""
-        code = self.places.get(value, NO_CATEGORY) if type(value) is str else NO_CATEGORY
-        if code < 0:  # not of the common kind
-            code = self._code(value, "")
-        if code < 0:
-            noticed.append(f"{self.name} {'missing' if code == NO_VALUE else 'unseen'}")
-        start = len(features)
-        features.extend([0.0] * self.width)
-        place = self._place(code)
-        if place is not None:
-            features[start + place] = 1.0
-
-    def many(self, values: NDArray[Any], features: Floats, noticed: Counter[str]) -> None:
-        """Fills in the features of many values, (n, width), and counts the rules that they took."""
-        codes = self._codes(values.tolist())
-        features[:] = 0.0
-        for code in (NO_VALUE, NO_CATEGORY):
-            count(noticed, f"{self.name} {'missing' if code == NO_VALUE else 'unseen'}", codes == code)
-            place = self._place(code)
-            codes[codes == code] = len(self.places) + 2 if place is None else place
-        (rows,) = np.nonzero(codes < self.width)
-        features[rows, codes[rows]] = 1.0
+        categories = [f"{self.name}={key[1] if isinstance(key, tuple) else key}" for key in self.places]
+        rules = {"missing": self.missing, "unseen": self.unseen}
+        return (*categories, *(f"{self.name} {rule}" for rule, how in rules.items() if how == "flag"))
 
     @property
     def width(self) -> int:
         """How many features there are."""
-        return len(self.places) + self.flags_missing + self.flags_unseen
+        return len(self.places) + (self.missing == "flag") + (self.unseen == "flag")
 
-    def _place(self, code: int) -> int | None:
-        """The place of the feature that is 1; None if none is."""
-        if code >= 0:
-            return code
-        if code == NO_VALUE:
-            return len(self.places) if self.flags_missing else None
-        return len(self.places) + self.flags_missing if self.flags_unseen else None
+    def encode(self, value: object, features: list[float], noticed: list[str]) -> None:
+        """Appends the features of one value, and the rule that it took."""
+        place = self.places.get(value, NO_PLACE) if type(value) is str else NO_PLACE  # the common case
+        if place == NO_PLACE:
+            place, rule = self._place(value, "")
+            if rule is not None:
+                noticed.append(f"{self.name} {rule}")
+        first = len(features)
+        features.extend([0.0] * self.width)
+        if place != NO_PLACE:
+            features[first + place] = 1.0
 
-    def _codes(self, values: list[Any]) -> NDArray[np.int64]:
-        """The code of each value; values that come again are looked up once."""
+    def encode_many(self, values: NDArray[Any], features: Floats, noticed: Counter[str]) -> None:
+        """Fills in the features of many values, (n, width); each value that occurs is looked up once."""
+        listed = values.tolist()
         try:
-            return self._codes_at_once(values)
-        except (TypeError, InvalidContext):  # which one, the slow way says
-            listed = [self._code(value, f" of context {row}") for row, value in enumerate(values)]
-            return np.array(listed, dtype=np.int64)
+            pairs = list(zip(map(type, listed), listed, strict=True))
+            known = {pair: self._place(pair[1], "") for pair in set(pairs)}
+            found = [known[pair] for pair in pairs]
+        except (TypeError, InvalidContext):  # of which context, this says
+            found = [self._place(value, f" of context {row}") for row, value in enumerate(listed)]
+        noticed.update(f"{self.name} {rule}" for _, rule in found if rule is not None)
+        places = np.fromiter((place for place, _ in found), dtype=np.int64, count=len(found))
+        (rows,) = np.nonzero(places != NO_PLACE)
+        features[:] = 0.0
+        features[rows, places[rows]] = 1.0
 
-    def _codes_at_once(self, values: list[Any]) -> NDArray[np.int64]:
-        """Each value that occurs is looked up once."""
-        pairs = list(zip(map(type, values), values, strict=True))
-        codes = {pair: self._code(pair[1], "") for pair in set(pairs)}
-        return np.fromiter(map(codes.__getitem__, pairs), dtype=np.int64, count=len(pairs))
-
-    def _code(self, value: object, where: str) -> int:
-        if is_absent(value):
-            self._refuse_missing(where)
-            return NO_VALUE
+    def _place(self, value: object, where: str) -> tuple[int, str | None]:
+        """The place of the feature that is 1, and the rule that a value took: "missing", "unseen" or none."""
+        if is_missing(value):
+            if self.missing == "refuse":
+                _refuse_missing(self.name, where)
+            return (len(self.places) if self.missing == "flag" else NO_PLACE), "missing"
         try:
-            code = self.places.get(key_of_category(value))
+            place = self.places.get(key_of_category(value))
         except TypeError:
             raise InvalidContext(
                 f"{self.name}{where} must be a text, a whole number or a truth, got a {type(value).__name__}"
             ) from None
-        if code is None:
-            self._refuse_unseen(where)
-            return NO_CATEGORY
-        return code
-
-    def _refuse_missing(self, where: str) -> None:
-        if self.refuses_missing:
-            raise InvalidContext(
-                f'{self.name}{where} is missing; missing="flag" or "middle" would say what that means'
-            )
-
-    def _refuse_unseen(self, where: str) -> None:
-        if self.refuses_unseen:
+        if place is not None:
+            return place, None
+        if self.unseen == "refuse":
             raise InvalidContext(
                 f"{self.name}{where} is none of its {len(self.places)} categories; "
                 'unseen="flag" or "zero" would say what that means, and bandit.extend adds one'
             )
+        return (self.width - 1 if self.unseen == "flag" else NO_PLACE), "unseen"
 
 
 def key_of_category(value: object) -> Any:
@@ -325,9 +273,7 @@ class ContextTable:
         _refuse_twice(names)
         if not names:
             raise InvalidSetting("a table needs a number, a category or an intercept, got none of them")
-        found = {"numbers": numbers, "categories": categories, "names": names, "inputs": inputs}
-        for word, value in (found | {"_columns": columns}).items():
-            object.__setattr__(self, word, value)
+        set_fields(self, numbers=numbers, categories=categories, names=names, inputs=inputs, _columns=columns)
 
     @property
     def size(self) -> int:
@@ -343,7 +289,7 @@ class ContextTable:
         """The features of one context, divided by `longest`."""
         features, noticed = [1.0] * self.intercept, []  # type: tuple[list[float], list[str]]
         for column, value in zip(self._columns, values_of(context, self.inputs), strict=True):
-            column.one(value, features, noticed)
+            column.encode(value, features, noticed)
         return Encoded(np.array(features) / self.longest, tuple(noticed))
 
     def encode_many(self, contexts: object) -> EncodedMany:
@@ -375,13 +321,13 @@ class ContextTable:
         )
 
     def _filled(self, contexts: object) -> tuple[Floats, Counter[str]]:
-        count, values = columns_by_place(contexts, self.inputs)
+        count, values = columns_in_order(contexts, self.inputs)
         rows, noticed = np.empty((count, self.size)), Counter()  # type: tuple[Floats, Counter[str]]
         rows[:, : self.intercept] = 1.0
         first = int(self.intercept)
         for column, own in zip(self._columns, values, strict=True):
             last = first + len(column.names)
-            column.many(own, rows[:, first:last], noticed)
+            column.encode_many(own, rows[:, first:last], noticed)
             first = last
         return rows, noticed
 
@@ -392,8 +338,7 @@ class ContextTable:
     def _category(self, given: tuple[str, tuple[Category, ...]]) -> CategoryColumn:
         name, values = given
         places = {key_of_category(value): place for place, value in enumerate(values)}
-        missing = self.missing == "flag", self.missing == "refuse"
-        return CategoryColumn(name, places, *missing, self.unseen == "flag", self.unseen == "refuse")
+        return CategoryColumn(name, places, self.missing, self.unseen)
 
 
 def table(

@@ -1,4 +1,4 @@
-"""Contexts as vectors of features, one or many."""
+"""Contexts as vectors of features, one or many. Error messages never hold values of a context."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, TypeGuard, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import ROUNDING, Floats, Integers, brief, is_masked
-from infex.checks import one_of, real, whole
+from infex.arrays import ROUNDING, Floats, brief, is_masked
+from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidContext, InvalidSetting
-from infex.features.base import SHORTENED, Encoded, EncodedMany, Encoder
+from infex.features.base import CLIPPED, Encoded, EncodedMany, Encoder
 
 
 def values_of(context: object, names: tuple[str, ...]) -> Sequence[Any]:
@@ -28,15 +28,15 @@ def values_of(context: object, names: tuple[str, ...]) -> Sequence[Any]:
     if type(context) is dict and len(context) == len(names):  # the common case
         with contextlib.suppress(KeyError):
             return [context[name] for name in names]
-    named = by_name(context)
+    named = as_mapping(context)
     if named is None:
         return _in_order(context, names)
     _refuse_unknown(named, names)
     return [named.get(name) for name in names]
 
 
-def by_name(context: object) -> Mapping[Any, Any] | None:
-    """A context that has names as a mapping; None of one that has none."""
+def as_mapping(context: object) -> Mapping[Any, Any] | None:
+    """A context with names as a mapping; None for one without names."""
     if isinstance(context, Mapping):
         return context
     if isinstance(context, tuple):
@@ -50,7 +50,7 @@ def by_name(context: object) -> Mapping[Any, Any] | None:
     return named
 
 
-def columns_by_place(contexts: object, names: tuple[str, ...]) -> tuple[int, list[NDArray[Any]]]:
+def columns_in_order(contexts: object, names: tuple[str, ...]) -> tuple[int, list[NDArray[Any]]]:
     """How many contexts there are, and the values of all of them for each name, (n,).
 
     Contexts are a table of pandas, polars or Arrow, a mapping of columns, a two-dimensional array, or a
@@ -58,7 +58,7 @@ def columns_by_place(contexts: object, names: tuple[str, ...]) -> tuple[int, lis
     """
     columns = _columns(contexts)
     if columns is None:
-        columns = _gathered(contexts, names)
+        columns = _columns_of_rows(contexts, names)
     _refuse_unknown(columns, names)
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
@@ -68,15 +68,15 @@ def columns_by_place(contexts: object, names: tuple[str, ...]) -> tuple[int, lis
     return count, [columns.get(name, nothing) for name in names]
 
 
-def one_by_one(contexts: Any) -> Any:
+def table_rows(contexts: Any) -> Any:
     """A table of contexts as a list of dicts; anything else as it is."""
-    room, kind = type(contexts).__module__.partition(".")[0], type(contexts).__name__
-    if room == "pandas" and kind == "DataFrame":
+    library, kind = type(contexts).__module__.partition(".")[0], type(contexts).__name__
+    if library == "pandas" and kind == "DataFrame":
         _refuse_repeated_names(contexts)
         return contexts.to_dict("records")
-    if room == "polars" and kind == "DataFrame":
+    if library == "polars" and kind == "DataFrame":
         return contexts.to_dicts()
-    return contexts.to_pylist() if room == "pyarrow" else contexts
+    return contexts.to_pylist() if library == "pyarrow" else contexts
 
 
 def refuse_single_values(columns: Mapping[Any, Any]) -> None:
@@ -95,30 +95,30 @@ def _refuse_repeated_names(table: Any) -> None:
 
 
 def _columns(contexts: object) -> dict[Any, NDArray[Any]] | None:
-    """A table by columns; None of what is no table."""
+    """A table by columns; None for anything else."""
     if isinstance(contexts, Mapping):
         refuse_single_values(contexts)
         return {name: as_column(values) for name, values in contexts.items()}
-    room = type(contexts).__module__.partition(".")[0]
+    library = type(contexts).__module__.partition(".")[0]
     table: Any = contexts
-    if room == "pandas" and type(contexts).__name__ == "DataFrame":
+    if library == "pandas" and type(contexts).__name__ == "DataFrame":
         _refuse_repeated_names(table)
-        return {name: _of_pandas(table[name]) for name in table.columns}
-    if room == "polars" and type(contexts).__name__ == "DataFrame":
+        return {name: _pandas_column(table[name]) for name in table.columns}
+    if library == "polars" and type(contexts).__name__ == "DataFrame":
         return {name: table[name].to_numpy() for name in table.columns}
-    if room == "pyarrow":
+    if library == "pyarrow":
         return {name: table[name].to_numpy(zero_copy_only=False) for name in table.schema.names}
     return None
 
 
-def _of_pandas(column: Any) -> NDArray[Any]:
+def _pandas_column(column: Any) -> NDArray[Any]:
     """Numbers as floats, which have a NaN for what is missing; anything else as objects."""
     numbers = column.dtype.kind in "iuf"
     found: NDArray[Any] = column.to_numpy(np.float64, na_value=np.nan) if numbers else column.to_numpy()
     return found
 
 
-def _gathered(contexts: object, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+def _columns_of_rows(contexts: object, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     """Columns of an array with a row for each context, or of a sequence of contexts."""
     if isinstance(contexts, np.ndarray) and contexts.ndim == 2 and not is_masked(contexts):
         _refuse_length(contexts.shape[1], names)
@@ -176,54 +176,83 @@ def _refuse_unknown(named: Mapping[Any, Any], names: tuple[str, ...]) -> None:
 MOST_INTEGER = 10**308  # that a float holds
 
 
-def inside_of(context: object, dim: int, longest: float, encoder: Encoder | None) -> Floats:
+def encoded_context(context: object, dim: int, longest: float, encoder: Encoder | None) -> Floats:
     """The features of a context, (dim,), divided by `longest`: those an encoder makes, or its own numbers."""
     if isinstance(context, Encoded):  # by a bandit, which counts what was noticed
-        return _encoded(context, dim)
+        return _checked(context, dim)
     if encoder is None:
-        return vector_of("a context", context, dim, longest)
-    return _encoded(encoder.encode(context), dim)
+        return vector_of("a context", context, dim, longest).vector
+    return _checked(encoder.encode(context), dim)
 
 
-def _vector(encoded: Encoded, dim: int) -> Floats:
+def _checked(encoded: Encoded, dim: int) -> Floats:
+    """A copy of what an encoder gave, which may be a user's: so many floats, no longer than 1."""
     vector = encoded.vector if isinstance(encoded, Encoded) else None
     if type(vector) is not np.ndarray or vector.shape != (dim,) or vector.dtype != np.float64:
         raise InvalidContext(f"an encoder must give an Encoded with {dim} floats, and gave something else")
-    return vector
-
-
-def _encoded(encoded: Encoded, dim: int) -> Floats:
-    """The features that an encoder gave, which may be a user's: so many floats, no longer than 1."""
-    vector = _vector(encoded, dim)
     if not float(vector.dot(vector)) <= 1.0 + ROUNDING:
         raise InvalidContext("an encoder must give features no longer than 1, and gave longer ones, or NaN")
     return np.array(vector)  # an encoder may write the next context into the same array
 
 
-def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
-    """`given` as so many finite numbers, divided by `longest`, than which it may not be longer."""
-    if (quickly := _short(given, dim, longest)) is not None:
-        return quickly
-    found = _finite(name, given, dim)
-    length = float(np.linalg.norm(found))
-    if length > longest * (1.0 + ROUNDING):
-        raise InvalidContext(
-            f"{name} must be no longer than longest={longest:g}, got one of length {length:.6g}"
-        )
-    return found / max(longest, length)
+def vector_of(name: str, given: object, dim: int, longest: float, *, clip: bool = False) -> Encoded:
+    """`given` as `dim` finite numbers, divided by `longest`.
+
+    A longer vector is refused, or with `clip` divided by its own length, which is noticed.
+    """
+    if clip:
+        with np.errstate(over="ignore"):  # what is too large for a float is longer than `longest`
+            return _scaled(name, given, dim, longest, clip=True)
+    return _scaled(name, given, dim, longest, clip=False)
 
 
-def shortened_of(name: str, given: object, dim: int, longest: float) -> tuple[Floats, bool]:
-    """The same of a vector that may be longer, which is divided by its own length then; and whether it is."""
-    with np.errstate(over="ignore"):  # of squares; what is too large for a float is longer than `longest`
-        if (quickly := _short(given, dim, longest)) is not None:
-            return quickly, False
-        found = _finite(name, given, dim)
-        length = float(np.linalg.norm(found))
+def vectors_of(
+    contexts: Sequence[object] | Floats, dim: int, longest: float, *, clip: bool = False
+) -> EncodedMany:
+    """Each context as `vector_of` gives it, (n, dim): plain rows at once, and others one by one."""
+    places: Iterable[int] = range(len(contexts))
+    if type(contexts) is np.ndarray and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
+        with np.errstate(all="ignore"):
+            rows: Floats = contexts / longest
+            squares = np.einsum("ij,ij->i", contexts, contexts)
+            places = np.flatnonzero(~(squares <= longest * longest * (1.0 - ROUNDING))).tolist()
+    else:
+        rows = np.empty((len(contexts), dim))
+    noticed = Counter[str]()
+    for place in places:
+        rows[place], rules = vector_of(f"context {place}", contexts[place], dim, longest, clip=clip)
+        noticed.update(rules)
+    return EncodedMany(rows, noticed)
+
+
+def _scaled(name: str, given: object, dim: int, longest: float, *, clip: bool) -> Encoded:
+    if (short := _short(given, dim, longest)) is not None:
+        return Encoded(short)
+    vector = _finite(name, given, dim)
+    length = float(np.linalg.norm(vector))
     if length <= longest * (1.0 + ROUNDING):
-        return found / max(longest, length), False
-    near = found / np.abs(found).max()
-    return near / np.linalg.norm(near), True
+        return Encoded(vector / max(longest, length))
+    if not clip:
+        raise InvalidContext(
+            f"{name} must be no longer than longest={longest:g}, got one of length {length:.6g}; "
+            'give a larger longest, or beyond="clip" where the map has it'
+        )
+    vector = vector / np.abs(vector).max()  # so that squares cannot overflow
+    return Encoded(vector / np.linalg.norm(vector), (CLIPPED,))
+
+
+def _short(given: object, dim: int, longest: float) -> Floats | None:
+    """Floats of the right shape that are short enough, by one product; None for what needs a closer look."""
+    if type(given) is not np.ndarray and type(given) is not list:
+        return None
+    try:
+        found = np.asarray(given)
+    except (ValueError, OverflowError):
+        return None
+    if found.shape != (dim,) or found.dtype != np.float64:
+        return None
+    scaled: Floats = found / longest
+    return scaled if scaled.dot(scaled) <= 1.0 else None
 
 
 def _finite(name: str, given: object, dim: int) -> Floats:
@@ -239,34 +268,17 @@ def _finite(name: str, given: object, dim: int) -> Floats:
     return found
 
 
-def _short(given: object, dim: int, longest: float) -> Floats | None:
-    """The same by one product, for numbers of the right shape and not too long; None for what needs a look.
-
-    What is finite and short has a square that is no larger than `longest` has.
-    """
-    if type(given) is not np.ndarray and type(given) is not list:
-        return None
-    try:
-        found = np.asarray(given)
-    except (ValueError, OverflowError):
-        return None
-    if found.shape != (dim,) or found.dtype != np.float64:
-        return None
-    within: Floats = found / longest
-    return within if within.dot(within) <= 1.0 else None
-
-
 def _has_names(given: object) -> bool:
-    """Does it have names of its own, which would be ignored? A named tuple's order is part of its kind."""
+    """Has it names of its own, which would be ignored? The order of a named tuple is fixed by its class."""
     if isinstance(given, np.ndarray | list | tuple):
         return False
-    names = by_name(given)
+    names = as_mapping(given)
     return names is not None and list(names) != list(range(len(names)))
 
 
 def _wrong(given: object, dim: int) -> str:
     """What is wrong with a context, and where; never what it holds, which is somebody's data."""
-    if by_name(given) is not None and not isinstance(given, tuple):
+    if as_mapping(given) is not None and not isinstance(given, tuple):
         return f", got a {type(given).__name__} with names: a map over features.table(...) reads these"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         return f", got a {type(given).__name__}"
@@ -282,7 +294,7 @@ def _wrong(given: object, dim: int) -> str:
     return ""
 
 
-def contexts_of(given: object) -> Sequence[object]:
+def context_sequence(given: object) -> Sequence[object]:
     """`given`, if it is a sequence of contexts: rows of an array, or anything else one by one."""
     if isinstance(given, np.ndarray) and given.ndim >= 1:
         return given  # type: ignore[return-value]
@@ -294,54 +306,21 @@ def contexts_of(given: object) -> Sequence[object]:
     return given
 
 
-def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:
-    """Each context as `vector_of` gives it, (n, dim)."""
-    found, odd = _divided(contexts, dim, longest)
-    for place in odd.tolist():
-        found[place] = vector_of(f"context {place}", contexts[place], dim, longest)
-    return found
-
-
-def shortened_rows(contexts: Sequence[object], dim: int, longest: float) -> tuple[Floats, int]:
-    """Each context as `shortened_of` gives it, (n, dim), and how many were longer than `longest`."""
-    (found, odd), times = _divided(contexts, dim, longest), 0
-    for place in odd.tolist():
-        found[place], long = shortened_of(f"context {place}", contexts[place], dim, longest)
-        times += long
-    return found, times
-
-
-def _divided(contexts: Sequence[object], dim: int, longest: float) -> tuple[Floats, Integers]:
-    """Contexts divided by `longest`, (n, dim), and the places of those that need a look."""
-    if _is_plain(contexts) and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
-        found: Floats = contexts / longest
-        with np.errstate(all="ignore"):  # what is no number, or too long, is looked at again
-            squares = np.einsum("ij,ij->i", contexts, contexts)
-            odd = np.flatnonzero(~(squares <= longest * longest * (1.0 - ROUNDING)))
-    else:
-        found, odd = np.empty((len(contexts), dim)), np.arange(len(contexts))
-    return found, odd
-
-
-def _is_plain(contexts: object) -> TypeGuard[Floats]:
-    """Is it an array of NumPy's own kind, with no mask?"""
-    return type(contexts) is np.ndarray
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class Shortened:
-    """An encoder of contexts that are vectors of `size` numbers; see `shortened`.
+class ClipNorm:
+    """An encoder of contexts that are vectors of `size` numbers; see `clip_norm`.
 
-    `longest` is that of `shortened`.
+    `longest` is that of `clip_norm`.
     """
 
     size: int
     longest: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole("size", self.size, least=1))
-        object.__setattr__(self, "longest", real("longest", self.longest, above=0))
+        set_fields(
+            self, size=whole("size", self.size, least=1), longest=real("longest", self.longest, above=0)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -350,33 +329,31 @@ class Shortened:
 
     def encode(self, context: object) -> Encoded:
         """One context, divided by `longest`, or by its own length if that is more."""
-        vector, long = shortened_of("a context", context, self.size, self.longest)
-        return Encoded(vector, (SHORTENED,) if long else ())
+        return vector_of("a context", context, self.size, self.longest, clip=True)
 
     def encode_many(self, contexts: object) -> EncodedMany:
         """The same of many contexts, (n, size)."""
-        rows, times = shortened_rows(contexts_of(contexts), self.size, self.longest)
-        return EncodedMany(rows, Counter({SHORTENED: times} if times else {}))
+        return vectors_of(context_sequence(contexts), self.size, self.longest, clip=True)
 
 
-def shortened(size: int, longest: float = 1.0) -> Shortened:
+def clip_norm(size: int, longest: float = 1.0) -> ClipNorm:
     """Contexts that are `size` numbers, for `disjoint(arms, context=...)`: a longer one is shortened.
 
     A context longer than `longest` keeps its direction and gets that length; `bandit.noticed` counts it. Maps
     without such an encoder refuse it. `beyond="clip"` of `disjoint` and `interactions` says the same.
 
-    >>> shortened(2, longest=10).encode([30.0, 40.0])
-    Encoded(vector=array([0.6, 0.8]), noticed=('context shortened',))
+    >>> clip_norm(2, longest=10).encode([30.0, 40.0])
+    Encoded(vector=array([0.6, 0.8]), noticed=('context clipped',))
     """
-    return Shortened(size, longest)
+    return ClipNorm(size, longest)
 
 
-def reader_of(
+def encoder_for(
     beyond: str, context_dim: int | None, longest: float, context: Encoder | None
 ) -> Encoder | None:
-    """What reads contexts of a map where one `beyond` its greatest length is refused, or clipped."""
+    """The encoder of a map that refuses contexts `beyond` the greatest length, or clips them."""
     if one_of("beyond", beyond, ("refuse", "clip")) == "refuse":
         return context
     if context is not None:
         raise InvalidSetting("beyond is for contexts that are plain vectors: say it to the encoder instead")
-    return shortened(whole("context_dim", context_dim, least=1), longest)
+    return clip_norm(whole("context_dim", context_dim, least=1), longest)

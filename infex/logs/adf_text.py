@@ -48,8 +48,8 @@ def _event(number: int, block: list[tuple[int, str]]) -> Iterator[LogEvent]:
         raise InvalidLog(
             f"an event must have one label, and the one that ends in line {block[-1][0]} has more"
         )
-    for arm, (cost, probability) in labels.items():
-        yield LogEvent(number, arm, 0.0 - cost, probability, None, shared, each)
+    for arm, (cost, propensity) in labels.items():
+        yield LogEvent(number, arm, 0.0 - cost, propensity, None, shared, each)
 
 
 def _label(head: str, place: int) -> tuple[float, float] | None:

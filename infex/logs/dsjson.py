@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's dsjson: an event in each line, costs in the place of rewards, chances in ranked order."""
+"""Vowpal Wabbit's dsjson: an event in each line, costs for rewards, propensities in ranked order."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _event(number: int, line: str) -> LogEvent | None:
         number=number,
         arm=_arm(said, number),
         reward=0.0 - number_in(said, "_label_cost", number),
-        probability=number_in(said, "_label_probability", number),
-        chances=_chances(said, number, len(each)),
+        propensity=number_in(said, "_label_probability", number),
+        propensities=_propensities(said, number, len(each)),
         shared=named_features(said.get("c")),
         each=each,
         kept=_kept(said, number),
@@ -97,50 +97,54 @@ def _kept(said: dict[str, Any], number: int) -> float | None:
     return 1.0 - number_in(said, "pdrop", number) if "pdrop" in said else None
 
 
-def _chances(said: dict[str, Any], number: int, arms: int) -> list[float] | None:
-    """The chances `p`, which stand in the order of `a`, in the order of arms."""
-    ranked, chances = said.get("a"), said.get("p")
-    if ranked is None or chances is None:
+def _propensities(said: dict[str, Any], number: int, arms: int) -> list[float] | None:
+    """The propensities `p`, which stand in the order of `a`, in the order of arms."""
+    ranked, shares = said.get("a"), said.get("p")
+    if ranked is None or shares is None:
         return None
-    whole = isinstance(ranked, list) and isinstance(chances, list) and len(ranked) == len(chances)
+    whole = isinstance(ranked, list) and isinstance(shares, list) and len(ranked) == len(shares)
     if not whole or not all(type(arm) is int and 1 <= arm <= LARGEST_ARM for arm in ranked):
-        raise InvalidLog(f"a and p must be lists of arms and their chances; 1 row is not: line {number}")
+        raise InvalidLog(f"a and p must be lists of arms and their propensities; 1 row is not: line {number}")
     if len(set(ranked)) < len(ranked) or (ranked and max(ranked) > max(len(ranked), arms)):
         raise InvalidLog(f"a must name each arm once; 1 row does not: line {number}")
     found = [0.0] * max(len(ranked), arms)
-    for arm, chance in zip(ranked, chances, strict=True):
-        found[arm - 1] = number_in({"p": chance}, "p", number)
+    for arm, share in zip(ranked, shares, strict=True):
+        found[arm - 1] = number_in({"p": share}, "p", number)
     return found
 
 
 def dsjson_lines(log: Log) -> Iterator[str]:
-    """A log as lines of dsjson; needs the probability of each arm that was played, and every reward."""
-    if log.probability is None or np.isnan(log.probability).any():
+    """A log as lines of dsjson; needs the propensity of each arm that was played, and every reward."""
+    if log.propensity is None or np.isnan(log.propensity).any():
         raise InvalidLog(
-            "dsjson needs the probability of the arm of every round, which this log does not have"
+            "dsjson needs the propensity of the arm of every round, which this log does not have"
         )
     if not log.rewarded.all():
         raise InvalidLog("dsjson has no missing rewards: write log.take(log.rewarded)")
-    full = log.laws if log.chance is None or (log.chance == 1.0).all() else None
+    full = (
+        log.base_propensities
+        if log.explore_probability is None or (log.explore_probability == 1.0).all()
+        else None
+    )
     for row in range(len(log)):
         yield json.dumps(_said(log, row, None if full is None else full[row]))
 
 
-def _said(log: Log, row: int, law: np.ndarray | None) -> dict[str, Any]:
-    assert log.probability is not None
+def _said(log: Log, row: int, propensities: np.ndarray | None) -> dict[str, Any]:
+    assert log.propensity is not None
     arm = int(log.arm[row])
     said: dict[str, Any] = {
         "_label_cost": -float(log.reward[row]),
-        "_label_probability": float(log.probability[row]),
+        "_label_probability": float(log.propensity[row]),
         "_label_Action": arm + 1,
         "_labelIndex": arm,
         "EventId": str(log.others["id"][row]) if "id" in log.others else str(log.round[row]),
     }
     if log.time is not None and log.time.dtype.kind == "M":
         said["Timestamp"] = f"{log.time[row]}Z"
-    if law is not None and not np.isnan(law).any():
-        ranked = sorted(range(law.size), key=lambda place: (place != arm, -law[place]))
-        said |= {"a": [place + 1 for place in ranked], "p": [float(law[place]) for place in ranked]}
+    if propensities is not None and not np.isnan(propensities).any():
+        ranked = sorted(range(propensities.size), key=lambda place: (place != arm, -propensities[place]))
+        said |= {"a": [place + 1 for place in ranked], "p": [float(propensities[place]) for place in ranked]}
     if log.kept is not None:
         said |= {"pdrop": 1.0 - float(log.kept[row]), "_kept": float(log.kept[row])}
     return said | {"c": _features(log, row)}

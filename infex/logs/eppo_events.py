@@ -50,7 +50,7 @@ def _event(number: int, said: dict[str, Any], reward: str) -> LogEvent:
         number=number,
         arm=said["action"],
         reward=None if said[reward] is None else number_in(said, reward, number),
-        probability=number_in(said, "actionProbability", number),
+        propensity=number_in(said, "actionProbability", number),
         shared=shared,
         time=text_in(said, "timestamp"),
         unit=text_in(said, "subject"),

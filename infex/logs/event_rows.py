@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EVENTS_AT_ONCE = 65_536
-SUM_SLACK = 1e-3  # by which single precision may make chances miss 1
+SUM_SLACK = 1e-3  # by which single precision may make propensities miss 1
 EXACT_SUM = 1e-9
 
 Named = Mapping[str, float]
@@ -24,16 +24,16 @@ NO_FEATURES: Named = MappingProxyType({})
 
 
 class LogEvent(NamedTuple):
-    """One event: which arm, its reward and chance, and features by name, those of all and of each arm.
+    """One event: which arm, its reward and propensity, and features by name, those of all and of each arm.
 
-    `number` is its place in the file, from 1. `chances` are those of all arms, in their order.
+    `number` is its place in the file, from 1. `propensities` are those of all arms, in their order.
     """
 
     number: int
     arm: int | str
     reward: float | None
-    probability: float | None
-    chances: Sequence[float] | None = None
+    propensity: float | None
+    propensities: Sequence[float] | None = None
     shared: Named = NO_FEATURES
     each: Sequence[Named] = ()
     kept: float | None = None
@@ -79,8 +79,8 @@ def _table(events: Sequence[LogEvent], names: EventNames) -> pa.Table:
         columns["arms"] = _sets(events, names.arms)
     elif _vary_in_size(events):
         columns["offered"] = pa.array([[True] * len(event.each) for event in events])
-    if any(event.chances is not None for event in events):
-        columns["laws"] = _laws(events)
+    if any(event.propensities is not None for event in events):
+        columns["base_propensities"] = _propensities(events)
     return pa.table(columns)
 
 
@@ -100,7 +100,7 @@ def _optional(events: Sequence[LogEvent]) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     columns: dict[str, list[Any]] = {
-        "probability": [event.probability for event in events],
+        "propensity": [event.propensity for event in events],
         "kept": [event.kept for event in events],
         "id": [event.id for event in events],
         "time": [_date(event) for event in events],
@@ -137,24 +137,26 @@ def _vary_in_size(events: Sequence[LogEvent]) -> bool:
     return len(sizes) > 1 and 0 not in sizes
 
 
-def _laws(events: Sequence[LogEvent]) -> pa.Array:
-    """The chances of all arms where they are told, with zeros up to the most arms there are."""
+def _propensities(events: Sequence[LogEvent]) -> pa.Array:
+    """The propensities of all arms where they are told, with zeros up to the most arms there are."""
     import pyarrow as pa
 
-    laws = [None if event.chances is None else _law(event) for event in events]
-    width = max(len(law) for law in laws if law is not None)
-    padded = [None if law is None else [*law, *[0.0] * (width - len(law))] for law in laws]
+    rows = [None if event.propensities is None else _normalized(event) for event in events]
+    width = max(len(row) for row in rows if row is not None)
+    padded = [None if row is None else [*row, *[0.0] * (width - len(row))] for row in rows]
     return pa.array(padded, pa.list_(pa.float64()))
 
 
-def _law(event: LogEvent) -> list[float]:
-    """Chances of all arms that add up to 1; those in single precision may miss it by a little."""
-    assert event.chances is not None
-    total = math.fsum(event.chances)
-    if not abs(total - 1.0) <= SUM_SLACK or not all(0.0 <= chance <= 1.0 for chance in event.chances):
-        raise InvalidLog(f"chances of all arms must add up to 1; 1 row is not: round {event.number}")
+def _normalized(event: LogEvent) -> list[float]:
+    """Propensities of all arms that add up to 1; those in single precision may miss it by a little."""
+    assert event.propensities is not None
+    total = math.fsum(event.propensities)
+    if not abs(total - 1.0) <= SUM_SLACK or not all(0.0 <= share <= 1.0 for share in event.propensities):
+        raise InvalidLog(f"propensities of all arms must add up to 1; 1 row is not: round {event.number}")
     return list(
-        event.chances if abs(total - 1.0) <= EXACT_SUM else (chance / total for chance in event.chances)
+        event.propensities
+        if abs(total - 1.0) <= EXACT_SUM
+        else (share / total for share in event.propensities)
     )
 
 

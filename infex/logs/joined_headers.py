@@ -44,7 +44,9 @@ class Era(NamedTuple):
         return row._replace(
             arm=int(self.places[row.arm]),
             greedy=greedy,
-            laws=None if row.laws is None else self._spread(row.laws, 0.0),
+            base_propensities=None
+            if row.base_propensities is None
+            else self._spread(row.base_propensities, 0.0),
             offered=self.offered(row.offered),
             context=None if row.context is None else self._wide(row.context),
         )

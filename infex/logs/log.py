@@ -18,7 +18,17 @@ from infex.logs.log_facts import LogFacts
 from infex.logs.log_words import log_words
 
 INTEGER_COLUMNS = ("round", "arm", "greedy")
-FLOAT_COLUMNS = ("reward", "probability", "chance", "law", "laws", "offers", "arms", "context", "kept")
+FLOAT_COLUMNS = (
+    "reward",
+    "propensity",
+    "explore_probability",
+    "base_propensity",
+    "base_propensities",
+    "offers",
+    "arms",
+    "context",
+    "kept",
+)
 TRUTH_COLUMNS = ("explored", "offered", "held_out")
 OF_THE_WHOLE_LOG = ("arms", "labels", "features", "facts", "count", "others")
 
@@ -29,12 +39,14 @@ class Log:
     """n decisions, in the order they were taken; a column that is None is not known. Columns are copies.
 
     In a column of numbers NaN stands for "not known in this round" (a null in a file): a `reward` that
-    never came, a `law` of a round that could not explore. A reader refuses NaN that a file holds as such.
+    never came, a `base_propensity` of a round that could not explore. A reader refuses NaN that a file
+    holds as such.
 
     - `round` from 1, `arm` a place among the arms on offer, `reward`; without `round` rows are rounds 1 to n.
-    - `explored`; `greedy`: the arm of the largest estimate; `chance`: of exploring in this round, given the
-      past; `law`: of this arm, given that the round explores; `laws`: that of every arm, (n, K).
-    - `probability`: of this arm in this round, given the past; of other people's logs all there is.
+    - `explored`; `greedy`: the arm of the largest estimate; `explore_probability`: of exploring, given
+      the past; `base_propensity`: of this arm, given that the round explores; `base_propensities`: that
+      of every arm, (n, K).
+    - `propensity`: of this arm in this round, given the past; of other people's logs all there is.
     - what arms looked like: `offers` (n, K, d); or `arms` (K, d), the same in every round; or `context`
       (n, c) and the map `features`. `context` may stand by itself: a target may look at it.
     - `offered` (n, K): which of the K places were on offer, where not all were.
@@ -45,7 +57,7 @@ class Log:
       reward came (numbers, or NumPy's dates). Rounds rise within a stream.
     - `facts`: what is said once of the whole log; `others`: more columns, carried along by name.
 
-    >>> log = Log(arm=[0, 1, 1], reward=[1.0, 0.0, float("nan")], probability=[0.5, 0.5, 0.5])
+    >>> log = Log(arm=[0, 1, 1], reward=[1.0, 0.0, float("nan")], propensity=[0.5, 0.5, 0.5])
     >>> len(log), log.count, log.rewarded.tolist()
     (3, 2, [True, True, False])
     """
@@ -53,12 +65,12 @@ class Log:
     arm: Integers
     reward: Floats
     round: Integers = None  # type: ignore[assignment] # 1 to n
-    probability: Floats | None = None
-    chance: Floats | None = None
-    law: Floats | None = None
+    propensity: Floats | None = None
+    explore_probability: Floats | None = None
+    base_propensity: Floats | None = None
     explored: Bools | None = None
     greedy: Integers | None = None
-    laws: Floats | None = None
+    base_propensities: Floats | None = None
     offers: Floats | None = None
     arms: Floats | None = None
     context: Floats | None = None

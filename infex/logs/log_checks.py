@@ -15,10 +15,20 @@ from infex.errors import InvalidLog
 ROUNDS_NAMED = 3
 LARGEST_NUMBER = 1e100  # whose square is a number too
 LEAST_CHANCE = 1e-100  # whose weight has a square
-AGREE_WITHIN = 1e-3  # of itself, by which two accounts of a chance may differ: some are printed short
-LAW_ROUNDING = 1e-9  # by which a law may miss 1
+AGREE_WITHIN = 1e-3  # of itself, by which two accounts of a propensity may differ: some are printed short
+SUM_ROUNDING = 1e-9  # by which propensities may miss 1
 KINDS_TAKEN: dict[type, str] = {np.int64: "iu", np.float64: "iuf", bool: "b"}
-SINGLE = ("arm", "reward", "probability", "chance", "law", "explored", "greedy", "kept", "held_out")
+SINGLE = (
+    "arm",
+    "reward",
+    "propensity",
+    "explore_probability",
+    "base_propensity",
+    "explored",
+    "greedy",
+    "kept",
+    "held_out",
+)
 LOOSE = ("unit", "stream", "time", "reward_time")  # of any kind
 Columns = dict[str, Any]
 
@@ -39,7 +49,9 @@ def count_of(log: Columns) -> int:
         "count": log["count"],
         "arms": None if log["arms"] is None else len(log["arms"]),
         "offers": None if log["offers"] is None else _width("offers", log["offers"], 3),
-        "laws": None if log["laws"] is None else _width("laws", log["laws"], 2),
+        "base_propensities": None
+        if log["base_propensities"] is None
+        else _width("base_propensities", log["base_propensities"], 2),
         "offered": None if log["offered"] is None else _width("offered", log["offered"], 2),
         "labels": None if log["labels"] is None else len(log["labels"]),
         "features": None if log["features"] is None else log["features"].count,
@@ -75,7 +87,7 @@ def check_log(log: Columns) -> None:
 
 def _check_lengths(log: Columns, size: int) -> None:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(SINGLE + LOOSE, (size,))
-    shapes |= {"laws": (size, log["count"]), "offered": (size, log["count"])}
+    shapes |= {"base_propensities": (size, log["count"]), "offered": (size, log["count"])}
     for name, shape in shapes.items():
         _check_shape(name, log[name], shape)
     for name, axes in (("offers", 3), ("context", 2)):
@@ -125,16 +137,16 @@ def _check_arms(log: Columns, rounds: Integers) -> None:
 
 
 def _check_shares(log: Columns, rounds: Integers) -> None:
-    """Chances lie in [0, 1]; what was played had one above 0."""
-    for name in ("probability", "law", "kept"):
+    """Probabilities lie in [0, 1]; what was played had one above 0."""
+    for name in ("propensity", "base_propensity", "kept"):
         if log[name] is not None:
             _check_share(log, name, rounds)
     if log["kept"] is not None:
         refuse("kept", np.isnan(log["kept"]), rounds, "must be a number")
-    if log["chance"] is not None:
-        _check_exploring(log["chance"], log["explored"], rounds)
-    if log["laws"] is not None:
-        _check_laws(log["laws"], log["offered"], rounds)
+    if log["explore_probability"] is not None:
+        _check_exploring(log["explore_probability"], log["explored"], rounds)
+    if log["base_propensities"] is not None:
+        _check_propensities(log["base_propensities"], log["offered"], rounds)
         _check_agreement(log, rounds)
 
 
@@ -144,34 +156,36 @@ def _check_share(log: Columns, name: str, rounds: Integers) -> None:
     refuse(name, bad, rounds, "must lie above 0 and be at most 1")
 
 
-def _check_exploring(chance: Floats, explored: Bools | None, rounds: Integers) -> None:
-    refuse("chance", (chance < 0.0) | (chance > 1.0), rounds, "must lie in [0, 1]")
+def _check_exploring(probability: Floats, explored: Bools | None, rounds: Integers) -> None:
+    refuse("explore_probability", (probability < 0.0) | (probability > 1.0), rounds, "must lie in [0, 1]")
     if explored is not None:
-        refuse("explored", (chance == 0.0) & explored, rounds, "cannot be where the chance of exploring is 0")
+        refuse(
+            "explored", (probability == 0.0) & explored, rounds, "cannot be where explore_probability is 0"
+        )
 
 
 def _greedily(log: Columns, name: str) -> Bools | bool:
-    """Rounds whose `law` may be 0: those that did not explore."""
-    return ~log["explored"] if name == "law" and log["explored"] is not None else False
+    """Rounds whose `base_propensity` may be 0: those that did not explore."""
+    return ~log["explored"] if name == "base_propensity" and log["explored"] is not None else False
 
 
-def _check_laws(laws: Floats, offered: Bools | None, rounds: Integers) -> None:
-    faults = law_faults(laws, LAW_ROUNDING)
-    refuse("laws", faults == LawFault.OUTSIDE, rounds, "must lie in [0, 1]")
-    refuse("laws", faults == LawFault.NOT_ONE, rounds, "must add up to 1")
+def _check_propensities(propensities: Floats, offered: Bools | None, rounds: Integers) -> None:
+    faults = law_faults(propensities, SUM_ROUNDING)
+    refuse("base_propensities", faults == LawFault.OUTSIDE, rounds, "must lie in [0, 1]")
+    refuse("base_propensities", faults == LawFault.NOT_ONE, rounds, "must add up to 1")
     if offered is not None:
-        hidden = (faults == LawFault.SOUND) & ((laws > 0.0) & ~offered).any(axis=1)
-        refuse("laws", hidden, rounds, "must be 0 of arms not on offer")
+        hidden = (faults == LawFault.SOUND) & ((propensities > 0.0) & ~offered).any(axis=1)
+        refuse("base_propensities", hidden, rounds, "must be 0 of arms not on offer")
 
 
 def _check_agreement(log: Columns, rounds: Integers) -> None:
-    """The chance of the arm that was played is that of all arms' laws, where both are known."""
-    own = log["laws"][np.arange(rounds.size), log["arm"]]
-    whole = log["chance"] is None  # else laws are of exploring rounds alone
-    for name in ("law", "probability") if whole else ("law",):
+    """The propensity of the arm that was played is that in `base_propensities`, where both are known."""
+    own = log["base_propensities"][np.arange(rounds.size), log["arm"]]
+    whole = log["explore_probability"] is None  # else these are of exploring rounds alone
+    for name in ("base_propensity", "propensity") if whole else ("base_propensity",):
         if log[name] is not None:
             apart = np.abs(log[name] - own) > AGREE_WITHIN * own  # NaN is not
-            refuse(name, apart, rounds, "must be that of the arm in laws")
+            refuse(name, apart, rounds, "must be that of the arm in base_propensities")
 
 
 @final

@@ -25,7 +25,8 @@ class LogRow(NamedTuple):
     """One decision as a row of a log; None is: not known.
 
     `offers` are the arms on offer, (K, d), where they are not the same in all rows; or `context`, (c,), goes
-    with the map of the header. `laws` are the chances of all arms given that the round explores, (K,).
+    with the map of the header. `base_propensities` (K,) are those of all arms,
+    given that the round explores.
     `offered` says which of the arms were on offer, (K,), where not all were.
     `at` are microseconds since 1970, UTC. The other fields are those of a `Decision`.
     """
@@ -36,10 +37,10 @@ class LogRow(NamedTuple):
     label: Label | None = None
     explored: bool = False
     greedy: int = -1
-    probability: float | None = None
-    chance: float | None = None
-    law: float | None = None
-    laws: Floats | None = None
+    propensity: float | None = None
+    explore_probability: float | None = None
+    base_propensity: float | None = None
+    base_propensities: Floats | None = None
     offers: Floats | None = None
     context: Floats | None = None
     at: int | None = None
@@ -69,7 +70,8 @@ def rows_to_table(
     `header` is what is said once of all rows: facts such as policy and schedule, arms that do not change,
     their labels, a feature map.
 
-    >>> rows = [LogRow(1, 0, "a-1", explored=True, chance=1.0, law=0.5), LogRow(2, 1, "a-2", chance=0.0)]
+    >>> explored = LogRow(1, 0, "a-1", explored=True, explore_probability=1.0, base_propensity=0.5)
+    >>> rows = [explored, LogRow(2, 1, "a-2", explore_probability=0.0)]
     >>> rows_to_table(rows, [LogReward(0.25), None])["reward"].to_pylist()
     [0.25, None]
     """
@@ -99,7 +101,7 @@ def _singles(rows: Sequence[LogRow]) -> dict[str, Any]:
     }
     shares = {
         name: np.array([row[place] for row in rows], dtype=np.float64)  # None is NaN
-        for name, place in (("probability", 6), ("chance", 7), ("law", 8))
+        for name, place in (("propensity", 6), ("explore_probability", 7), ("base_propensity", 8))
     }
     return whole | shares | {"explored": np.array([row.explored for row in rows])}
 
@@ -140,8 +142,8 @@ def _lists(rows: Sequence[LogRow]) -> dict[str, Any]:
         found |= _padded(offers, len(rows))
     if any(row.offered is not None for row in rows):
         found["offered"] = _masks(rows, found)
-    if any(row.laws is not None for row in rows):
-        found["laws"] = _laws(rows, found.get("offers"))
+    if any(row.base_propensities is not None for row in rows):
+        found["base_propensities"] = _propensities(rows, found.get("offers"))
     return found
 
 
@@ -159,15 +161,15 @@ def _masks(rows: Sequence[LogRow], found: dict[str, Any]) -> Bools:
     return masks
 
 
-def _laws(rows: Sequence[LogRow], offers: Floats | None) -> Floats:
-    count = max(row.laws.size for row in rows if row.laws is not None)
+def _propensities(rows: Sequence[LogRow], offers: Floats | None) -> Floats:
+    count = max(row.base_propensities.size for row in rows if row.base_propensities is not None)
     width = max(count, 0 if offers is None else offers.shape[1])
-    laws = np.full((len(rows), width), NOT_KNOWN)
+    propensities = np.full((len(rows), width), NOT_KNOWN)
     for place, row in enumerate(rows):
-        if row.laws is not None:
-            laws[place] = 0.0
-            laws[place, : row.laws.size] = row.laws
-    return laws
+        if row.base_propensities is not None:
+            propensities[place] = 0.0
+            propensities[place, : row.base_propensities.size] = row.base_propensities
+    return propensities
 
 
 def _even(name: str, given: Sequence[Floats], size: int) -> Floats:

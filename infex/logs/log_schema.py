@@ -20,16 +20,15 @@ from infex.checks import settings_by_name
 from infex.errors import InfexError, InvalidLog
 from infex.features import FeatureMap
 from infex.logs.log_facts import LogFacts
-from infex.records.catalog import parse
-from infex.records.settings import from_record, to_record
+from infex.registry import from_record, parse, to_record
 from infex.schedules.periodic import Every, Jittered
 
 LOG_FORMAT = 1
 METADATA_KEY = b"infex"
 UNJOINED = "unjoined"  # in metadata: why rows of all times cannot be read under one header
 WHOLE_COLUMNS = ("round", "arm", "greedy")
-SHARE_COLUMNS = ("reward", "probability", "chance", "law", "kept")
-LIST_COLUMNS = ("laws", "context", "offered", "arms")
+SHARE_COLUMNS = ("reward", "propensity", "explore_probability", "base_propensity", "kept")
+LIST_COLUMNS = ("base_propensities", "context", "offered", "arms")
 LOOSE_COLUMNS = ("unit", "stream", "time", "reward_time")
 NAMED_COLUMNS = (*WHOLE_COLUMNS, *SHARE_COLUMNS, "explored", "held_out", *LIST_COLUMNS, *LOOSE_COLUMNS)
 FACT_TEXTS = ("policy", "schedule", "estimator")

@@ -58,8 +58,10 @@ def _lists(log: Log) -> dict[str, Any]:
     import pyarrow as pa
 
     found = {}
-    if log.laws is not None:
-        found["laws"] = _rows(log.laws, np.asarray(np.isnan(log.laws).any(axis=1)))
+    if log.base_propensities is not None:
+        found["base_propensities"] = _rows(
+            log.base_propensities, np.asarray(np.isnan(log.base_propensities).any(axis=1))
+        )
     if log.context is not None:
         found["context"] = _rows(log.context)
     if log.offers is not None:
@@ -106,7 +108,7 @@ def log_of(table: pa.Table, header: LogHeader | None = None, *, first: int = 1) 
     rounds = _rounds(table, first)
     parts = _columns(table, rounds)
     parts |= _offers(table, rounds)
-    _widen_laws(parts, known)
+    _widen_propensities(parts, known)
     if known.arms is not None and parts.get("offers") is None:
         parts["arms"] = known.arms
     mapped = known.features if parts.get("offers") is None else None
@@ -114,19 +116,19 @@ def log_of(table: pa.Table, header: LogHeader | None = None, *, first: int = 1) 
     return Log(**parts, labels=known.labels, features=mapped, facts=known.facts, count=count)  # type: ignore[arg-type]
 
 
-def _widen_laws(parts: Parts, known: LogHeader) -> None:
-    """Laws of arms that were on offer alone get a 0 for the others."""
-    laws, offers = parts.get("laws"), parts.get("offers")
-    if laws is None:
+def _widen_propensities(parts: Parts, known: LogHeader) -> None:
+    """Propensities of arms that were on offer alone get a 0 for the others."""
+    propensities, offers = parts.get("base_propensities"), parts.get("offers")
+    if propensities is None:
         return
     counts = [0 if offers is None else offers.shape[1], 0 if known.arms is None else len(known.arms)]
-    most = max(laws.shape[1], *counts, len(known.labels or ()), known.arms_count or 0)
-    if most == laws.shape[1] > 0:
+    most = max(propensities.shape[1], *counts, len(known.labels or ()), known.arms_count or 0)
+    if most == propensities.shape[1] > 0:
         return
-    wide = np.zeros((len(laws), most))
-    wide[:, : laws.shape[1]] = laws
-    wide[np.isnan(laws).any(axis=1) | (laws.shape[1] == 0)] = np.nan
-    parts["laws"] = wide
+    wide = np.zeros((len(propensities), most))
+    wide[:, : propensities.shape[1]] = propensities
+    wide[np.isnan(propensities).any(axis=1) | (propensities.shape[1] == 0)] = np.nan
+    parts["base_propensities"] = wide
 
 
 def few(names: list[str]) -> str:
@@ -137,14 +139,14 @@ def few(names: list[str]) -> str:
 
 def _agrees(parts: Parts, count: int) -> bool:
     """May the header's number of arms be believed? In ragged parts of a file some may have fewer."""
-    return count >= 1 and all(parts.get(name) is None for name in ("offers", "laws", "offered"))
+    return count >= 1 and all(parts.get(name) is None for name in ("offers", "base_propensities", "offered"))
 
 
 def _columns(table: pa.Table, rounds: Integers) -> Parts:
     """All columns but those of offers."""
     readers: dict[str, Callable[[Any, str, Integers], Any]] = {
-        "arm": whole_numbers, "reward": numbers, "greedy": _places, "explored": _truths, "laws": _list_rows,
-        "context": _list_rows, "offered": _truth_rows, "held_out": _truths,
+        "arm": whole_numbers, "reward": numbers, "greedy": _places, "explored": _truths,
+        "base_propensities": _list_rows, "context": _list_rows, "offered": _truth_rows, "held_out": _truths,
     }  # fmt: skip
     readers |= dict.fromkeys(SHARE_COLUMNS, numbers)
     names = [name for name in readers if name in table.column_names]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def log_words(log: Log) -> str:
-    """Rounds, arms, explorations, rewards that are missing, and the ways that the columns allow."""
+    """Rounds, arms, explorations, rewards that are missing, and the estimators that the columns allow."""
     missing = int((~log.rewarded).sum())
     parts = [f"{len(log):,} rounds of {log.count} arms"]
     if log.explored is not None:
@@ -24,14 +24,18 @@ def log_words(log: Log) -> str:
 
 
 def _drawn(log: Log) -> str:
-    """What is known of chances."""
-    if log.probability is not None and (log.probability == 1.0).all():
+    """What is known of propensities."""
+    if log.propensity is not None and (log.propensity == 1.0).all():
         return "every arm was certain: weights can judge nothing else"
-    if log.chance is not None and log.law is not None and not np.isnan(log.law[log.explored]).all():
-        return "explorations with known laws can judge other policies (robust)"
-    if log.probability is not None:
-        return "logged probabilities can judge other policies (robust), if they are right"
-    return "no chances of arms are known: weights can judge nothing"
+    if (
+        log.explore_probability is not None
+        and log.base_propensity is not None
+        and not np.isnan(log.base_propensity[log.explored]).all()
+    ):
+        return "explorations with known propensities can judge other policies (dr)"
+    if log.propensity is not None:
+        return "logged propensities can judge other policies (dr), if they are right"
+    return "no propensities are known: weights can judge nothing"
 
 
 def _looks(log: Log) -> str:

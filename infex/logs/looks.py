@@ -32,17 +32,17 @@ class Looks(ABC):
         """Those of one arm in each round, (rounds, d)."""
 
     @abstractmethod
-    def mixed(self, span: Span, chances: Floats) -> Floats:
-        """Their mean under the chances of arms, (rounds, d)."""
+    def mixed(self, span: Span, probabilities: Floats) -> Floats:
+        """Their mean under the probabilities of arms, (rounds, d)."""
 
     @property
     def width(self) -> int:
         """How many numbers `parts` has for each round."""
         return self.dim
 
-    def parts(self, span: Span, chances: Floats) -> Floats:
+    def parts(self, span: Span, probabilities: Floats) -> Floats:
         """What `mixed` is made of, (rounds, width), where sums of it say as much and take less time."""
-        return self.mixed(span, chances)
+        return self.mixed(span, probabilities)
 
     def whole(self, parts: Floats) -> Floats:
         """The features that sums of parts come to, (n, d)."""
@@ -78,8 +78,8 @@ class InEveryRound(Looks):
         found: Floats = rows[np.arange(len(rows)), arms]
         return found
 
-    def mixed(self, span: Span, chances: Floats) -> Floats:
-        return mean_features(self.offers[span], chances)
+    def mixed(self, span: Span, probabilities: Floats) -> Floats:
+        return mean_features(self.offers[span], probabilities)
 
 
 @final
@@ -98,16 +98,16 @@ class AlwaysTheSame(Looks):
         found: Floats = self.arms[arms]
         return found
 
-    def mixed(self, span: Span, chances: Floats) -> Floats:
-        found: Floats = chances @ self.arms
+    def mixed(self, span: Span, probabilities: Floats) -> Floats:
+        found: Floats = probabilities @ self.arms
         return found
 
     @property
     def width(self) -> int:
         return len(self.arms)
 
-    def parts(self, span: Span, chances: Floats) -> Floats:
-        return chances
+    def parts(self, span: Span, probabilities: Floats) -> Floats:
+        return probabilities
 
     def whole(self, parts: Floats) -> Floats:
         found: Floats = parts @ self.arms
@@ -141,8 +141,8 @@ class JoinedWithContexts(Looks):
     def played(self, span: Span, arms: Integers) -> Floats:
         return self._joined(self.arms[arms], self.contexts[span])
 
-    def mixed(self, span: Span, chances: Floats) -> Floats:
-        return self._joined(chances @ self.arms, self.contexts[span])
+    def mixed(self, span: Span, probabilities: Floats) -> Floats:
+        return self._joined(probabilities @ self.arms, self.contexts[span])
 
     def scores(self, span: Span, theta: Floats) -> Floats:
         found: Floats = (self.contexts[span] @ theta.reshape(self.arms.shape[1], -1).T) @ self.arms.T
@@ -174,8 +174,8 @@ class ByMap(Looks):
         found: Floats = self.every(span)[np.arange(len(arms)), arms]
         return found
 
-    def mixed(self, span: Span, chances: Floats) -> Floats:
-        found: Floats = np.einsum("nk,nkd->nd", chances, self.every(span))
+    def mixed(self, span: Span, probabilities: Floats) -> Floats:
+        found: Floats = np.einsum("nk,nkd->nd", probabilities, self.every(span))
         return found
 
 
@@ -192,5 +192,5 @@ def looks_of(log: Log) -> Looks:
         arms = np.eye(rule.count) if isinstance(rule, Disjoint) else rule.arms
         if log.facts.encoded:
             return JoinedWithContexts(arms, log.context)
-        return JoinedWithContexts(arms, vectors_of(log.context, rule.context_dim, rule.longest))  # type: ignore[arg-type]
+        return JoinedWithContexts(arms, vectors_of(log.context, rule.context_dim, rule.longest).rows)
     return ByMap(rule, log.context, encoded=log.facts.encoded)

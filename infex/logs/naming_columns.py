@@ -30,18 +30,18 @@ class ColumnNames:
     map that joins contexts with arms. Over a `features.table` it reads the columns of `context`, or all that
     the table names, numbers and texts, by their names.
 
-    `arm`, `reward`, `probability`, `round`, `explored`, `greedy`, `chance`, `law`, `unit`, `stream` and
-    `time` are those of the columns of a `Log`.
+    `arm`, `reward`, `propensity`, `round`, `explored`, `greedy`, `explore_probability`,
+    `base_propensity`, `unit`, `stream` and `time` are those of the columns of a `Log`.
     """
 
     arm: str = "arm"
     reward: str = "reward"
-    probability: str = "probability"
+    propensity: str = "propensity"
     round: str = "round"
     explored: str = "explored"
     greedy: str = "greedy"
-    chance: str = "chance"
-    law: str = "law"
+    explore_probability: str = "explore_probability"
+    base_propensity: str = "base_propensity"
     unit: str = "unit"
     stream: str = "stream"
     time: str = "time"
@@ -64,12 +64,8 @@ class ColumnNames:
 
     def single(self, name: str) -> str:
         """The column that holds what `name` says."""
-        kept: dict[str, str] = {
-            "arm": self.arm, "reward": self.reward, "probability": self.probability, "round": self.round,
-            "explored": self.explored, "greedy": self.greedy, "chance": self.chance, "law": self.law,
-            "unit": self.unit, "stream": self.stream, "time": self.time,
-        }  # fmt: skip
-        return kept[name]
+        column: str = getattr(self, name)
+        return column
 
     @property
     def table(self) -> ContextTable | Transformed | None:
@@ -81,7 +77,9 @@ class ColumnNames:
     @property
     def number_columns(self) -> tuple[str, ...]:
         """Columns that can hold nothing but numbers."""
-        shares = tuple(self.single(name) for name in ("reward", "probability", "chance", "law"))
+        shares = tuple(
+            self.single(name) for name in ("reward", "propensity", "explore_probability", "base_propensity")
+        )
         table = self.table
         if table is None:
             return (*shares, *self.context)

@@ -16,7 +16,7 @@ from infex.logs.log_facts import LogFacts
 def obp_log(feedback: Mapping[str, Any], facts: LogFacts | None = None) -> Log:
     """The log in obp's dict: action, reward, pscore, context, action_context, position and pi_b.
 
-    The probability of an arm is `pscore`, of all arms `pi_b`, in the position of the row. `expected_reward`
+    The propensity of an arm is `pscore`, of all arms `pi_b`, in the position of the row. `expected_reward`
     is what a simulation knows, and is not read.
     """
     for name in ("action", "reward"):
@@ -31,14 +31,14 @@ def obp_log(feedback: Mapping[str, Any], facts: LogFacts | None = None) -> Log:
     parts: dict[str, Any] = {
         "arm": arrays["action"],
         "reward": arrays["reward"],
-        "probability": arrays.get("pscore"),
+        "propensity": arrays.get("pscore"),
         "context": arrays.get("context"),
         "arms": arrays.get("action_context"),
-        "laws": _laws(arrays.get("pi_b"), position),
+        "base_propensities": _propensities(arrays.get("pi_b"), position),
         "count": _count(feedback.get("n_actions")),
         "others": {} if position is None else {"position": position},
     }
-    for name in ("reward", "probability"):
+    for name in ("reward", "propensity"):
         if (
             parts[name] is not None
             and np.asarray(parts[name]).dtype.kind == "f"
@@ -64,8 +64,8 @@ def _count(value: object) -> int | None:
     return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
 
 
-def _laws(given: np.ndarray | None, position: np.ndarray | None) -> Floats | None:
-    """Chances of all arms, in the position of each row where there are several."""
+def _propensities(given: np.ndarray | None, position: np.ndarray | None) -> Floats | None:
+    """Propensities of all arms, in the position of each row where there are several."""
     if given is None:
         return None
     if given.ndim == 2:
@@ -82,12 +82,16 @@ def _laws(given: np.ndarray | None, position: np.ndarray | None) -> Floats | Non
 
 
 def obp_feedback(log: Log) -> dict[str, Any]:
-    """A log as obp's dict; needs the probability of each arm that was played, and every reward."""
-    if log.probability is None or np.isnan(log.probability).any():
-        raise InvalidLog("obp needs the probability of the arm of every round, which this log does not have")
+    """A log as obp's dict; needs the propensity of each arm that was played, and every reward."""
+    if log.propensity is None or np.isnan(log.propensity).any():
+        raise InvalidLog("obp needs the propensity of the arm of every round, which this log does not have")
     if not log.rewarded.all():
         raise InvalidLog("obp has no missing rewards: write log.take(log.rewarded)")
-    full = log.laws if log.chance is None or (log.chance == 1.0).all() else None
+    full = (
+        log.base_propensities
+        if log.explore_probability is None or (log.explore_probability == 1.0).all()
+        else None
+    )
     if full is not None and np.isnan(full).any():
         full = None
     return {
@@ -96,7 +100,7 @@ def obp_feedback(log: Log) -> dict[str, Any]:
         "context": log.context,
         "action": log.arm,
         "reward": log.reward,
-        "pscore": log.probability,
+        "pscore": log.propensity,
         "position": log.others.get("position"),
         "action_context": log.arms,
         "pi_b": None if full is None else full[:, :, None],

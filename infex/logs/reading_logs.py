@@ -31,12 +31,12 @@ def read(
     *,
     arm: str = "arm",
     reward: str = "reward",
-    probability: str = "probability",
+    propensity: str = "propensity",
     round: str = "round",  # noqa: A002 - what the schema calls it
     explored: str = "explored",
     greedy: str = "greedy",
-    chance: str = "chance",
-    law: str = "law",
+    explore_probability: str = "explore_probability",
+    base_propensity: str = "base_propensity",
     unit: str = "unit",
     stream: str = "stream",
     time: str = "time",
@@ -61,18 +61,19 @@ def read(
     `rewards` are the least and the greatest reward there can be. With `sort` rows are brought into the order
     of rounds, which is refused otherwise.
 
-    `round`, `explored`, `greedy`, `chance`, `law`, `unit`, `stream` and `time` name further columns, as a
-    `Log` has them.
+    `round`, `explored`, `greedy`, `explore_probability`, `base_propensity`, `unit`, `stream` and `time`
+    name further columns, as a `Log` has them.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"shown": ["b", "a", "b"], "click": [1, 0, None], "p": [0.5, 0.25, 0.5]})
-    >>> log = read(table, arm="shown", reward="click", probability="p")
+    >>> log = read(table, arm="shown", reward="click", propensity="p")
     >>> log.labels, log.arm.tolist(), log.rewarded.tolist()
     (('a', 'b'), [1, 0, 1], [True, True, False])
     """
     names = ColumnNames(
-        arm=arm, reward=reward, probability=probability, round=round, explored=explored, greedy=greedy,
-        chance=chance, law=law, unit=unit, stream=stream, time=time,
+        arm=arm, reward=reward, propensity=propensity, round=round, explored=explored, greedy=greedy,
+        explore_probability=explore_probability, base_propensity=base_propensity,
+        unit=unit, stream=stream, time=time,
         context=_listed(context), arms=_listed(arms), labels=None if labels is None else tuple(labels),
         features=features,
     )  # fmt: skip

@@ -100,7 +100,8 @@ def _said(content: bytes) -> tuple[LogHeader, str]:
 
 def _row(content: bytes, stream: str, policy: str | None) -> LogRow:
     (
-        t, arm, greedy, probability, chance, law, at, loss, explored, offer, laws_size, rows, width,
+        t, arm, greedy, propensity, explore_probability, base_propensity,
+        at, loss, explored, offer, arms_size, rows, width,
         key_size, reason_size, label_size, offered_size,
     ) = ROW.unpack_from(content)  # fmt: skip
     begin = ROW.size
@@ -110,13 +111,15 @@ def _row(content: bytes, stream: str, policy: str | None) -> LogRow:
         begin += size
     offered = np.frombuffer(content[begin : begin + offered_size], dtype=bool) if offered_size else None
     begin += offered_size
-    laws = np.frombuffer(content[begin : begin + 8 * laws_size])
-    values = np.frombuffer(content[begin + 8 * laws_size :]).reshape(rows, width)
-    shares = [None if share != share else share for share in (probability, chance, law)]  # NaN
+    propensities = np.frombuffer(content[begin : begin + 8 * arms_size])
+    values = np.frombuffer(content[begin + 8 * arms_size :]).reshape(rows, width)
+    shares = [
+        None if share != share else share for share in (propensity, explore_probability, base_propensity)
+    ]  # NaN
     return LogRow(
         t, arm, texts[0], json.loads(texts[2]) if texts[2] else None, bool(explored), greedy,
         shares[0], shares[1], shares[2],
-        laws if laws_size else None,
+        propensities if arms_size else None,
         values if offer == AMONG_ARMS else None,
         values[0] if offer == IN_A_CONTEXT else None,
         None if at == NO_TIME else at, stream, texts[1], policy, loss, offered,

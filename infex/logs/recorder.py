@@ -101,13 +101,19 @@ def row_frame(row: LogRow) -> bytes:
     elif row.offers is not None:
         offer, values = AMONG_ARMS, row.offers
     offered = b"" if row.offered is None else row.offered.tobytes()
-    laws = np.empty(0) if row.laws is None else row.laws
-    shares = (np.nan if share is None else share for share in (row.probability, row.chance, row.law))
+    propensities = np.empty(0) if row.base_propensities is None else row.base_propensities
+    shares = (
+        np.nan if share is None else share
+        for share in (row.propensity, row.explore_probability, row.base_propensity)
+    )
     head = ROW.pack(
         row.round, row.arm, row.greedy, *shares, NO_TIME if row.at is None else row.at, row.loss,
-        row.explored, offer, laws.size, *values.shape, len(key), len(reason), len(label), len(offered),
+        row.explored, offer, propensities.size, *values.shape,
+        len(key), len(reason), len(label), len(offered),
     )  # fmt: skip
-    return framed(DECIDED, b"".join((head, key, reason, label, offered, laws.tobytes(), values.tobytes())))
+    return framed(
+        DECIDED, b"".join((head, key, reason, label, offered, propensities.tobytes(), values.tobytes()))
+    )
 
 
 def reward_frame(t: int, key: str, told: LogReward) -> bytes:

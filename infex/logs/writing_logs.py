@@ -34,7 +34,7 @@ def write(log: Log | Iterable[Log], path: str | os.PathLike[str], form: WrittenF
     >>> import tempfile, pathlib
     >>> from infex.logs import read
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.parquet"
-    >>> write(Log(arm=[0, 1], reward=[0.5, 0.25], probability=[0.5, 0.5]), path)
+    >>> write(Log(arm=[0, 1], reward=[0.5, 0.25], propensity=[0.5, 0.5]), path)
     >>> read(path).reward.tolist()
     [0.5, 0.25]
     """

@@ -1,239 +1,147 @@
-"""What every model and estimator can do."""
+"""The base class of models, and estimators: settings that make a model."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
 from infex.checks import safe_repr
 from infex.core import estimators as core
-from infex.errors import InvalidSetting
-from infex.models.layout import DesignRow, DesignRows, Layout, Offer, Radius
-from infex.models.sums import BlockMoments, Moments, Revision, SufficientStatistics
+from infex.errors import CannotMerge, InvalidSetting, NotKept
+from infex.models.layout import DesignRow, DesignRows, Layout
+from infex.models.sums import Revision, SufficientStatistics
 
-
-class ModelPosterior(Protocol):
-    """What is known of K arms of d features, until the model learns again.
-
-    Reading it after the model has learnt is refused (StalePosterior).
-    """
-
-    @property
-    def greedy(self) -> int:
-        """The arm of the largest estimate, -1 without arms."""
-
-    @property
-    def count(self) -> int:
-        """K."""
-
-    @property
-    def dim(self) -> int:
-        """d, how many parameters are estimated in all."""
-
-    @property
-    def drawn(self) -> tuple[int, ...]:
-        """The shape of the draws that `perturbed` takes."""
-
-    @property
-    def lasting(self) -> bool:
-        """Are these arms on offer in every round?"""
-
-    @property
-    def counted(self) -> bool:
-        """Were rewards counted by arm?"""
-
-    @property
-    def columns(self) -> Floats:
-        """The arms, (d, K)."""
-
-    @property
-    def penalty(self) -> float:
-        """The ridge penalty: V_0 = penalty I."""
-
-    @property
-    def log_det_ratio(self) -> float:
-        """log(det V/det V_0), of all that is estimated."""
-
-    @property
-    def theta(self) -> Floats:
-        """The estimate, (d,)."""
-
-    @property
-    def factor(self) -> Floats:
-        """A lower triangular M with M'M the covariance of theta, (d, d)."""
-
-    @property
-    def estimates(self) -> Floats:
-        """Every arm's estimated mean reward, (K,)."""
-
-    @property
-    def widths(self) -> Floats:
-        """Every arm's width, (K,)."""
-
-    @property
-    def counts(self) -> Floats:
-        """Pulls and summed rewards of every arm, (2, K), where they are counted."""
-
-    @property
-    def moments(self) -> Moments | BlockMoments:
-        """What was learnt, as sums."""
-
-    def estimate(self, arm: int) -> float:
-        """One arm's estimate."""
-
-    def width(self, arm: int) -> float:
-        """One arm's width."""
-
-    def radii(self, noise: float, bound: float, delta: float) -> Radius:
-        """The confidence radius: of all arms, or of each."""
-
-    def upper(self, beta: Radius) -> Floats:
-        """Every arm's upper bound, (K,)."""
-
-    def perturbed(self, scale: Radius, direction: Floats) -> Floats:
-        """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
-
-    def scores(self, theta: Floats) -> Floats:
-        """Every arm's x'theta under any parameter, (K,)."""
-
-    def optimistic(self, arm: int, radius: Radius) -> Floats:
-        """The parameter within so many widths for which an arm's mean is largest, (d,)."""
-
-    def on(self, offer: Offer) -> Self:
-        """What is known of other arms."""
-
-    def among(self, places: Integers) -> Self:
-        """What is known of some of the arms."""
-
-    def design_row(self, arm: int, features: Floats | None) -> DesignRow:
-        """What the reward of an arm is learnt on; `features` are what a policy wants it to be learnt on."""
-
-    def copy(self) -> Self:
-        """The same, which stays as it is whatever is learnt."""
-
+if TYPE_CHECKING:
+    from infex.models.noise import StandardErrors
+    from infex.models.posterior import ModelPosterior
 
 Arrays = dict[str, NDArray[Any]]
 
 
-class PendingSums(Protocol):
-    """Sums over decisions that wait for their reward, as suits the statistics that will learn from them.
+class Model(ABC):
+    """What was learnt from rewards, by one regression for all arms or one for each.
 
-    They depend on what is pending alone, to the last bit, and not on the order in which it came and went.
+    `columns`, (d, K), are the fixed arms; a model with a regression for each arm has none, and learns rewards
+    of arms in a context. Reading changes nothing.
     """
 
-    def add(self, grounds: DesignRows, weights: Floats, times: int) -> None:
-        """So many decisions on each of these more are pending, or fewer (below 0), with weights up to 1."""
+    __slots__ = ()
 
-    def none(self) -> Self:
-        """Sums over no decision."""
-
-    def copy(self) -> Self:
-        """The same, which stays as it is."""
-
-    def over(self, layout: Layout, places: Integers) -> Self:
-        """A copy, over other arms: each at its old place, or new (-1)."""
-
-    def narrowed(self, known: ModelPosterior) -> ModelPosterior:
-        """What is known, with these sums in V; estimates stay."""
-
-
-class Model(Protocol):
-    """What was learnt from `told` rewards, over the fixed arms in `columns`, (d, K).
-
-    Where arms have a regression each, none is fixed, and rewards are learnt on arms in a context. Reading
-    changes nothing. `squares`: is it least squares, so that a reward may have a weight?
-    """
-
+    layout: Layout
     columns: Floats
+    estimator: Estimator | None = None  # None is ridge regression
 
     @property
-    def told(self) -> int:
+    def is_least_squares(self) -> bool:
+        """May a reward have a weight? If not, rewards are 0 or 1 and estimates probabilities."""
+        return True
+
+    @property
+    @abstractmethod
+    def n_observations(self) -> int:
         """How many rewards were learnt."""
 
     @property
-    def squares(self) -> bool:
-        """Is it least squares?"""
-
-    @property
+    @abstractmethod
     def penalty(self) -> float:
         """The ridge penalty."""
 
-    def known(self) -> ModelPosterior:
-        """What is known of the fixed arms until the next reward is learnt (then StalePosterior)."""
+    @abstractmethod
+    def posterior(self) -> ModelPosterior:
+        """The posterior of the fixed arms; reading it after the next update raises StalePosterior."""
 
-    def pending(self) -> PendingSums:
-        """Sums over no pending decision."""
+    @abstractmethod
+    def update(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+        """Adds an observation, weighted as `effective_weight` says; ignores one of an arm that is gone."""
 
-    def refuse(self, reward: float) -> None:
-        """Refuses a reward that could not be taken in; changes nothing."""
-
-    def counted(self, on: DesignRow, weight: float) -> float:
-        """The weight with which a reward of a fixed arm, or of any x, is to be learnt; changes nothing.
-
-        Where a user's function says it, it is asked here alone.
-        """
-
-    def learn(self, on: DesignRow, reward: float, weight: float = 1.0) -> None:
-        """Takes in a reward of a fixed arm, or of any x, with the weight that `counted` gave."""
-
-    def learn_many(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Takes in many rewards, one after the other, with the weights that `counted` gave."""
-
-    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """The same as quickly as can be: all but for rounding as if they were learnt in this order."""
-
-    def turn(self, on: DesignRow) -> int:
-        """How many rewards were told to what learns on this: the number of the next one."""
-
+    @abstractmethod
     def revise(self, revision: Revision) -> None:
-        """Gives a reward that was learnt another value, or takes it out: as if it had been told so.
+        """Replaces or removes a reward, as if it had been told so from the start.
 
-        NotKept, and nothing has changed, where that cannot be had exactly.
+        Raises NotKept, and changes nothing, where the model cannot do that exactly.
         """
 
-    def entered(self) -> None:
-        """A decision was taken on what is known now: a search may start from its estimate next time."""
+    @abstractmethod
+    def rearranged(self, layout: Layout, places: Integers) -> Self:
+        """A model of the same rewards over other arms; `places` are their old indices, -1 for a new arm."""
 
-    def over(self, layout: Layout, places: Integers) -> Self:
-        """What was learnt, over other arms: each at its old place, or new (-1)."""
-
-    def add(self, other: Self, places: Integers) -> None:
-        """Takes in what another has learnt; each of its arms is at a place here, or nowhere (-1)."""
-
-    def growth(self) -> SufficientStatistics:
-        """All that was learnt, as sums that add up; CannotMerge where rewards are not kept as sums."""
-
-    def grow(self, growth: SufficientStatistics) -> None:
-        """Takes in sums that were learnt elsewhere, over these arms."""
-
+    @abstractmethod
     def arrays(self) -> Arrays:
-        """All of it, as arrays to be kept: what is restored from them goes on bit for bit."""
+        """The whole state as arrays; a model restored from them goes on bit for bit."""
 
+    @abstractmethod
     def restore(self, arrays: Arrays) -> None:
-        """Takes the place of all that is here; refuses other shapes, or what is not finite (DamagedFile)."""
+        """Replaces the state by saved arrays; DamagedFile for wrong shapes or numbers that are not finite."""
+
+    def check_reward(self, reward: float) -> None:  # noqa: B027 - most take any reward
+        """Raises an error for a reward that the model cannot learn; changes nothing."""
+
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
+        """The weight to learn a reward with. A user's weight function is called here and nowhere else."""
+        return weight
+
+    def set_warm_start(self) -> None:  # noqa: B027 - most do not search
+        """Lets the next search start from the present estimate, on which a decision was taken."""
+
+    def observation_number(self, on: DesignRow) -> int:
+        """How many rewards the regression of this row has learnt so far."""
+        return self.n_observations
+
+    def update_many(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
+        """Adds many observations in their order; the same as `update` for each."""
+        for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
+            self.update(design.on(place), reward, weight)
+
+    def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
+        """Adds many observations at once: faster than `update_many`, and equal to it up to rounding."""
+        self.update_many(design, rewards, weights)
+
+    def sufficient_statistics(self) -> SufficientStatistics:
+        """Sums that add up with those of other models; CannotMerge where the model keeps no such sums."""
+        raise CannotMerge(
+            f"what {self.estimator!r} has learnt is not kept as sums that add up: "
+            "its rewards count by their order, or one by one"
+        )
+
+    def add_statistics(self, statistics: SufficientStatistics) -> None:
+        """Adds the sufficient statistics of a model elsewhere, over the same arms."""
+        self.sufficient_statistics()
+
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
+        """Standard errors of x'theta for rows x, (n, d), by the residuals of the rewards that were learnt.
+
+        With a regression for each arm, rows are contexts of `arms`, (n,), with shared features behind them.
+        Rewards have a variance of `largest_variance` at most, if it is not 0. NotKept where the model keeps
+        no squares of rewards.
+        """
+        raise NotKept(
+            f"{safe_repr(self.estimator)} has no intervals by the noise that was seen: it keeps no squares "
+            "of rewards, or is not least squares; `low` and `high` of `estimates` are the theory's"
+        )
 
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Settings that make statistics."""
+    """Settings that make a model."""
 
-    def start(self, columns: Floats, penalty: float) -> Model:
-        """Statistics over these arms, with nothing learnt."""
+    def new_model(self, columns: Floats, penalty: float) -> Model:
+        """A model over these arms, (d, K), with nothing learnt."""
 
 
 @runtime_checkable
-class UnitEstimator(Protocol):
+class ScaledEstimator(Protocol):
     """An estimator some of whose settings are in the units of the features."""
 
     def scaled(self, unit: float) -> Estimator:
-        """The same for features that are divided by `unit`."""
+        """The estimator for features that are divided by `unit`."""
 
 
 @runtime_checkable
-class OwnPenalty(Protocol):
+class EstimatorWithPenalty(Protocol):
     """An estimator whose penalty goes before the bandit's, unless it is None."""
 
     @property
@@ -241,13 +149,13 @@ class OwnPenalty(Protocol):
         """The penalty, in the units of the features."""
 
 
-def in_unit(estimator: Estimator | None, unit: float) -> Estimator | None:
-    """An estimator for features that are divided by `unit`; its settings are for them as they were."""
-    return estimator.scaled(unit) if unit != 1.0 and isinstance(estimator, UnitEstimator) else estimator
+def rescaled(estimator: Estimator | None, unit: float) -> Estimator | None:
+    """The estimator with its settings converted to features that are divided by `unit`."""
+    return estimator.scaled(unit) if unit != 1.0 and isinstance(estimator, ScaledEstimator) else estimator
 
 
 class FitSpec(NamedTuple):
-    """An estimator in the terms of compiled loops.
+    """How compiled loops play an estimator.
 
     `make` gives the core's estimator, by dimension, penalty, number of different rows, and horizon. With
     `linked` scores are log-odds. `weigh` gives the weight of rewards of each arm, from the arms, (d, K).
@@ -265,7 +173,7 @@ class CompiledEstimator(Protocol):
     """An estimator that compiled loops can play."""
 
     def compiled(self) -> FitSpec | None:
-        """How they do; None if they cannot."""
+        """How compiled loops play it; None if they cannot."""
 
 
 def fit_spec(estimator: Estimator) -> FitSpec | None:
@@ -276,7 +184,7 @@ def fit_spec(estimator: Estimator) -> FitSpec | None:
 
 
 def checked_estimator(estimator: object) -> Estimator | None:
-    """`estimator`, if it can start statistics; None is ridge regression."""
+    """`estimator`, if it makes models; None is ridge regression."""
     if estimator is None:
         return None
     if isinstance(estimator, type) or not isinstance(estimator, Estimator):

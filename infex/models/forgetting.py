@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
-from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
+from infex.arrays import MOST_COUNTED, Floats, Integers, fitting, fitting_rows, within
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real, whole
 from infex.core import estimators as core
-from infex.core.estimators import solve_discounted
+from infex.core.ridge import add_rewards
 from infex.errors import InvalidSetting, NotKept
 from infex.models.base import Arrays, FitSpec
-from infex.models.fit import Fit, Solution, Sums
-from infex.models.layout import Offer
+from infex.models.fit import Fit, Solution
 from infex.models.noise import (
     LARGE,
-    NoiseEstimate,
-    NoiseSums,
-    Solved,
+    RidgeSolution,
+    SquaredRewards,
+    StandardErrors,
     inverted,
-    noise_estimate,
-    noise_of,
-    spread_out,
+    residual_variance,
 )
-from infex.models.sums import Moments, Revision, revise_sums
+from infex.models.sums import Moments, Revision, fitting_sums, revise_sums
 
 
 @final
@@ -62,16 +59,9 @@ class Discounted:
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.DiscountedFit(dim, penalty, self.rate)
 
-    def start(self, columns: Floats, penalty: float) -> DiscountedFit:
-        """Statistics over these arms, with nothing learnt."""
+    def new_model(self, columns: Floats, penalty: float) -> DiscountedFit:
+        """A model over these arms, with nothing learnt."""
         return DiscountedFit(columns, penalty, self)
-
-
-class FadedScatter(NamedTuple):
-    """sum w y^2, and the weights of rewards whose squares are not in it."""
-
-    squares: float
-    unknown: float
 
 
 @final
@@ -81,82 +71,87 @@ class DiscountedFit(Fit):
     def __init__(self, columns: Floats, penalty: float, estimator: Discounted) -> None:
         super().__init__(columns, penalty, estimator)
         self._rate = estimator.rate
-        self._sums = Sums(self.dim, self.penalty)
-        self._squares = Sums(self.dim, self.penalty)
-        self._seen = FadedScatter(0.0, 0.0)
+        self._sums: Floats = np.zeros((2, self.dim + 1, self.dim))
+        self._squared_sums: Floats = np.zeros((2, self.dim + 1, self.dim))
+        self._squares = 0.0  # sum w y^2
+        self._unknown = 0.0  # the weights of rewards whose squares are not in it
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
-        self._sums.fade(self._rate)
-        self._squares.fade(self._rate**2)
-        self._sums.add(x, reward, weight)
-        self._squares.add(x, 0.0, weight)
-        squares, unknown = self._seen
-        self._seen = FadedScatter(self._rate * squares + weight * reward * reward, self._rate * unknown)
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
+        core.fade_sums(self._sums, self.penalty, self._rate)
+        core.fade_sums(self._squared_sums, self.penalty, self._rate**2)
+        x = np.ascontiguousarray(x)
+        add_rewards(self._sums, self.penalty, x, weight, weight * reward)
+        add_rewards(self._squared_sums, self.penalty, x, weight, 0.0)
+        self._squares = self._rate * self._squares + weight * reward * reward
+        self._unknown *= self._rate
 
-    def put_right(self, x: Floats, revision: Revision) -> None:
-        """The age of what came before would change if a reward had never been."""
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
+        """Replaces a reward; removing one is refused, as the age of those before it would change."""
         if revision.after is None:
             raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
-        age = self.told - 1 - revision.turn
-        revise_sums(self._sums.truth, self.penalty, x, revision, self._rate**age)
-        gain = revision.after**2 - revision.before**2
-        squares = self._seen.squares + self._rate**age * revision.weight * gain
-        if self._seen.unknown or max(abs(revision.after), abs(revision.before)) > LARGE:
-            self._seen = self._begun(self.told)
+        weight = self._rate ** (self.n_observations - 1 - revision.number)
+        revise_sums(self._sums, self.penalty, x, revision, weight)
+        if self._unknown or max(abs(revision.after), abs(revision.before)) > LARGE:
+            self._forget_squares(self.n_observations)
         else:
-            self._seen = FadedScatter(squares, 0.0)
+            self._squares += weight * revision.weight * (revision.after**2 - revision.before**2)
 
     def solve(self, start: Floats) -> Solution:
         """The covariance is V^-1 W V^-1."""
         solved = np.zeros((self.dim + 1, self.dim))
-        sums, squares = self._sums.truth, self._squares.truth
-        return Solution(solved, solve_discounted(sums, squares, self.penalty, solved))
+        log_det_ratio = core.solve_discounted(self._sums, self._squared_sums, self.penalty, solved)
+        return Solution(solved, log_det_ratio)
 
-    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
-        """What the noise of rewards by their weights says, if nothing drifts while they count.
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
+        """Standard errors by the residuals of rewards by their weights, if nothing drifts while they count.
 
         With S and W as sums by weights and by their squares, E sum w (y - x'theta)^2 is the noise times
         sum w - 2 tr V^-1 W + tr V^-1 S V^-1 W; its degrees of freedom are this, times sum w / sum w^2.
         """
-        (gram, moment, _), twice = Moments.of(self._sums.truth, 0), Moments.of(self._squares.truth, 0).gram
-        inverse, rows = inverted(gram, self.penalty), self.asked_about(offer)
+        (gram, moment, _), twice = Moments.of(self._sums, 0), Moments.of(self._squared_sums, 0).gram
+        inverse, n = inverted(gram, self.penalty), self.n_observations
         theta, meat = inverse @ moment, inverse @ twice @ inverse
-        (squares, unknown), whole = self._seen, weights_of(self.told, self._rate)
+        whole, unknown = weights_of(n, self._rate), self._unknown
         counted = whole - unknown - 2.0 * float(np.sum(inverse * twice)) + float(np.sum(gram * meat))
-        freedom = counted * whole / max(weights_of(self.told, self._rate**2), 1.0)
-        length, known = float(np.linalg.norm(theta)), 1.0 - unknown / max(whole, 1.0)
-        left = squares - float(theta @ moment) - known * self.penalty * length**2
-        noise = noise_of(left, counted, freedom, most)
-        lean = self.penalty * np.linalg.norm(rows @ inverse, axis=1)
-        square = np.einsum("ij,jk,ik->i", rows, meat, rows)
-        return spread_out(rows @ theta, square, noise, lean, freedom, length)
+        freedom = counted * whole / max(weights_of(n, self._rate**2), 1.0)
+        norm, known = float(np.linalg.norm(theta)), 1.0 - unknown / max(whole, 1.0)
+        left = self._squares - float(theta @ moment) - known * self.penalty * norm**2
+        noise = residual_variance(left, counted, freedom, largest_variance)
+        bias = self.penalty * np.linalg.norm(rows @ inverse, axis=1)
+        unit_variance = np.einsum("ij,jk,ik->i", rows, meat, rows)
+        return StandardErrors.of(rows @ theta, unit_variance, noise, bias, freedom, norm)
 
-    def _begun(self, told: int) -> FadedScatter:
-        """Of the rewards so far no more than their sums is known."""
-        fitted = Solved.of(self._sums.truth, self.penalty).fitted
-        return FadedScatter(max(fitted, 0.0), weights_of(told, self._rate))
+    def _forget_squares(self, n_observations: int) -> None:
+        """Marks the squares of all rewards so far as unknown."""
+        self._squares = max(RidgeSolution.of(self._sums, self.penalty).fitted, 0.0)
+        self._unknown = weights_of(n_observations, self._rate)
 
-    def kept(self) -> Arrays:
-        kept = {"faded": self._sums.truth, "faded twice": self._squares.truth, "faded squares": self._seen}
-        return {name: np.array(array) for name, array in kept.items()}
+    def observation_arrays(self) -> Arrays:
+        squares = np.array([self._squares, self._unknown])
+        return {
+            "faded": self._sums.copy(),
+            "faded twice": self._squared_sums.copy(),
+            "faded squares": squares,
+        }
 
-    def recall(self, arrays: Arrays, told: int) -> None:
-        sums, squares = (
-            Sums.kept(name, arrays, self.dim, told, self.penalty) for name in ("faded", "faded twice")
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
+        sums, squared = (
+            fitting_sums(name, arrays[name], self.dim, n_observations, self.penalty)
+            for name in ("faded", "faded twice")
         )
-        seen = within("faded squares", arrays.get("faded squares", np.zeros(2)), (2,), 0.0, np.inf)
-        self._sums, self._squares, self._seen = sums, squares, FadedScatter(*seen.tolist())
-        if "faded squares" not in arrays:  # of a file from before
-            self._seen = self._begun(told)
+        squares = within("faded squares", arrays.get("faded squares", np.zeros(2)), (2,), 0.0, np.inf)
+        self._sums, self._squared_sums, (self._squares, self._unknown) = sums, squared, squares.tolist()
+        if "faded squares" not in arrays:  # contexts have other features now
+            self._forget_squares(n_observations)
 
     def sums(self) -> tuple[Floats | None, int]:
         """The sums by their weights; as many rewards as these weights add up to."""
-        return self._sums.truth.copy(), round(weights_of(self.told, self._rate))
+        return self._sums.copy(), round(weights_of(self.n_observations, self._rate))
 
 
-def weights_of(told: int, rate: float) -> float:
-    """The sum of the weights of so many rewards."""
-    return float(told) if rate == 1.0 else (1.0 - rate**told) / (1.0 - rate)
+def weights_of(n_observations: int, rate: float) -> float:
+    """The sum of the weights of n rewards: 1 + rate + ... + rate^(n - 1)."""
+    return float(n_observations) if rate == 1.0 else (1.0 - rate**n_observations) / (1.0 - rate)
 
 
 @final
@@ -191,8 +186,8 @@ class Windowed:
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.WindowedFit(dim, penalty, self.size, horizon)
 
-    def start(self, columns: Floats, penalty: float) -> WindowedFit:
-        """Statistics over these arms, with nothing learnt."""
+    def new_model(self, columns: Floats, penalty: float) -> WindowedFit:
+        """A model over these arms, with nothing learnt."""
         return WindowedFit(columns, penalty, self)
 
 
@@ -207,70 +202,66 @@ class WindowedFit(Fit):
         super().__init__(columns, penalty, estimator)
         self._size = estimator.size
         self._last: deque[tuple[Floats, float, float]] = deque()
-        self._sums = Sums(self.dim, self.penalty)
-        self._dropped = 0
+        self._sum_anew()
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
-        self._last.append((x.copy(), reward, weight))
-        self._sums.add(x, reward, weight)
+    def _sum_anew(self) -> None:
+        self._sums: Floats = np.zeros((2, self.dim + 1, self.dim))
+        self._dropped = 0
+        for x, reward, weight in self._last:
+            add_rewards(self._sums, self.penalty, x, weight, weight * reward)
+
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
+        x = np.array(x, order="C")
+        self._last.append((x, reward, weight))
+        add_rewards(self._sums, self.penalty, x, weight, weight * reward)
         if len(self._last) > self._size:
             oldest, gained, counted = self._last.popleft()
-            self._sums.add(oldest, gained, -counted)
+            add_rewards(self._sums, self.penalty, oldest, -counted, -counted * gained)
             self._dropped += 1
         if self._dropped == self._size:
             self._sum_anew()
 
-    def put_right(self, x: Floats, revision: Revision) -> None:
-        """What has left the window counts no more, with any value."""
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
+        """Replaces a reward in the window; one that has left it counts no more."""
         if revision.after is None:
             raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
-        place = len(self._last) - (self.told - revision.turn)
+        place = len(self._last) - (self.n_observations - revision.number)
         if place >= 0:
             self._last[place] = (self._last[place][0], revision.after, revision.weight)
-            revise_sums(self._sums.truth, self.penalty, x, revision)
+            revise_sums(self._sums, self.penalty, x, revision)
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve()
+        return Solution.of(self._sums, self.penalty)
 
-    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
-        """What the noise in the window says, if nothing drifts there."""
-        scatter = NoiseSums(sum(weight * reward * reward for _, reward, weight in self._last))
-        count, rows = len(self._last), self.asked_about(offer)
-        return noise_estimate(self._sums.truth, self.penalty, scatter, count, rows, most)
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
+        """Standard errors by the residuals in the window, if nothing drifts there."""
+        squares = SquaredRewards(sum(weight * reward * reward for _, reward, weight in self._last))
+        return squares.standard_errors(self._sums, self.penalty, len(self._last), rows, largest_variance)
 
-    def kept(self) -> Arrays:
+    def observation_arrays(self) -> Arrays:
         rows, rewards, weights = zip(*self._last, strict=True) if self._last else ((), (), ())
         return {
             "rows": np.array(rows, dtype=np.float64).reshape(len(rows), self.dim),
             "rewards": np.array(rewards, dtype=np.float64),
             "weights": np.array(weights, dtype=np.float64),
-            "truth": self._sums.truth.copy(),
+            "truth": self._sums.copy(),
             "dropped": np.array(self._dropped),
         }
 
-    def recall(self, arrays: Arrays, told: int) -> None:
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         rewards = within("rewards", arrays["rewards"], (len(rows),), -LARGEST_REWARD, LARGEST_REWARD)
         weights = within("weights", arrays["weights"], (len(rows),), 0.0, HEAVIEST_WEIGHT)
-        values = rewards.tolist(), weights.tolist()
-        window = deque(zip(rows, *values, strict=True), maxlen=self._size)
+        last = deque(zip(rows, rewards.tolist(), weights.tolist(), strict=True), maxlen=self._size)
         sums, dropped = None, 0
-        if "truth" in arrays and len(window) == len(rows):  # else of another size: added up anew
-            sums, dropped = (
-                Sums.kept("truth", arrays, self.dim, told, self.penalty),
-                int(fitting("dropped", arrays["dropped"], (), whole=True)),
-            )
-        self._last = deque(window)
+        if "truth" in arrays and len(last) == len(rows):  # else of another size: added up anew
+            sums = fitting_sums("truth", arrays["truth"], self.dim, n_observations, self.penalty)
+            dropped = int(fitting("dropped", arrays["dropped"], (), whole=True))
+        self._last = deque(last)
         self._sum_anew()
         if sums is not None:
             self._sums, self._dropped = sums, dropped
 
     def sums(self) -> tuple[Floats | None, int]:
         """The sums of the window, and how many rewards are in it."""
-        return self._sums.truth.copy(), len(self._last)
-
-    def _sum_anew(self) -> None:
-        self._sums = Sums(self.dim, self.penalty)
-        for x, reward, weight in self._last:
-            self._sums.add(x, reward, weight)
-        self._dropped = 0
+        return self._sums.copy(), len(self._last)

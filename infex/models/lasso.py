@@ -7,13 +7,12 @@ from typing import final
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, Integers
 from infex.checks import real
 from infex.core import estimators as core
 from infex.models.base import FitSpec
 from infex.models.fit import Solution, SummedFit
-from infex.models.layout import Offer
-from infex.models.noise import NoiseEstimate
+from infex.models.noise import StandardErrors
 from infex.models.sums import Moments
 
 
@@ -52,8 +51,8 @@ class Lasso:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
         return replace(self, strength=self.strength / unit)
 
-    def start(self, columns: Floats, penalty: float) -> LassoFit:
-        """Statistics over these arms, with nothing learnt."""
+    def new_model(self, columns: Floats, penalty: float) -> LassoFit:
+        """A model over these arms, with nothing learnt."""
         return LassoFit(columns, penalty, self)
 
 
@@ -65,15 +64,17 @@ class LassoFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._strength = estimator.strength
 
-    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
-        """That of ridge regression of the same rewards, about the LASSO's estimate: it leaves no feature out.
+    def solve(self, start: Floats) -> Solution:
+        factor, log_det_ratio = Solution.of(self._sums, self.penalty)
+        theta = Moments.of(self._sums, self.n_observations).lasso(self._strength, start)
+        return Solution(np.vstack([factor[:-1], theta]), log_det_ratio)
+
+    def standard_errors(self, rows: Floats, arms: Integers | None, largest_variance: float) -> StandardErrors:
+        """Standard errors of ridge regression on the same rewards, about the LASSO's estimate.
 
         What the LASSO leaves out is chosen by the same rewards, so that no noise about its own estimate tells
         how far it is off; an interval that has all of ridge regression's in it holds as often as that.
         """
-        ridge = super().noise_estimate(offer, most)
-        estimates = self.asked_about(offer) @ self.solution.theta
+        ridge = super().standard_errors(rows, arms, largest_variance)
+        estimates = rows @ self.solution.theta
         return ridge._replace(estimates=estimates, shift=np.abs(estimates - ridge.estimates))
-
-    def solve(self, start: Floats) -> Solution:
-        return self._sums.solve().at(Moments.of(self._sums.truth, self.told).lasso(self._strength, start))

@@ -1,20 +1,23 @@
-"""Which regressions there are, the arms of a round, and what rewards are learnt on."""
+"""Which regressions a model has, the arms on offer, and the design rows that rewards are learnt on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
+from infex.core.posterior import radius_of as radius_of
 from infex.errors import InvalidArms, UnknownArm
 
-GONE = -1  # the place of an arm that was removed
+GONE = -1  # the index of an arm that was removed
+NO_PLACE = -1
+NO_ROWS_AT_ALL: Floats = np.zeros((0, 0))
 
 
 class PerArm(NamedTuple):
-    """So many arms, each with a regression of its own on contexts of `dim` features.
+    """A regression for each of `arms` arms, on contexts of `dim` features.
 
     `shared` further features of each arm have one parameter for all arms.
     """
@@ -25,17 +28,17 @@ class PerArm(NamedTuple):
 
     @property
     def row(self) -> int:
-        """How many features of one arm there are, its own and those that are shared."""
+        """How many features an arm has, its own and the shared ones."""
         return self.dim + self.shared
 
     @property
     def parameters(self) -> int:
-        """How many parameters there are in all: those of each arm, and behind them those that are shared."""
+        """How many parameters there are in all: those of each arm, and behind them the shared ones."""
         return self.arms * self.dim + self.shared
 
 
 class ContextOffer(NamedTuple):
-    """All arms that have a regression of their own, in one context, (c,); shared features, (K, s), if any."""
+    """All arms of a model with a regression each, in one context, (c,); shared features, (K, s), if any."""
 
     context: Floats
     rows: Floats | None = None
@@ -46,9 +49,9 @@ class ContextOffer(NamedTuple):
 
 
 class ArmRow(NamedTuple):
-    """One arm in a context, (c,): its own regression learns the reward, and none does if the arm is gone.
+    """A reward of one arm in a context, (c,), with the arm's shared features behind it, if there are any.
 
-    Behind the context stand features of the arm that are shared, if there are any.
+    The arm's own regression learns it; nothing does if the arm is GONE.
     """
 
     arm: int
@@ -65,7 +68,7 @@ class ArmRow(NamedTuple):
 
 
 Layout = Floats | PerArm
-"""What statistics are of: one regression over fixed arms, (d, K), which may be none; or one for each arm."""
+"""One regression over fixed arms, (d, K), of which there may be none; or one for each arm."""
 
 Offer = Floats | ContextOffer
 """The arms of a round: as columns, (d, K), or those that have a regression each, in a context."""
@@ -77,26 +80,17 @@ Radius = float | Floats
 """A factor of widths: one for all arms, or one for each, (K,), where each has a regression of its own."""
 
 
-def radius_at(radius: Radius, arm: int) -> float:
-    """The factor of one arm's width."""
-    return float(radius[arm]) if isinstance(radius, np.ndarray) and radius.ndim else float(radius)
-
-
-NO_PLACE = -1
-NO_ROWS_AT_ALL: Floats = np.zeros((0, 0))
-
-
 class DesignRows(NamedTuple):
-    """What n rewards are learnt on: the fixed arm at `place` or, where that is -1, features `rows[row]`.
+    """What n rewards are learnt on: the fixed arm at `place` or, where that is -1, the features `rows[row]`.
 
-    Where arms have a regression each (`apart`), all are learnt on the one at `place`, -1 if it is gone, in
-    the context `rows[row]`.
+    With `per_arm`, all are learnt by the regression of the arm at `place`, -1 if it is gone, in the context
+    `rows[row]`.
     """
 
     place: Integers
     row: Integers
     rows: Floats
-    apart: bool = False
+    per_arm: bool = False
 
     @staticmethod
     def on_arms(places: Integers) -> DesignRows:
@@ -109,140 +103,107 @@ class DesignRows(NamedTuple):
         return DesignRows(np.full(len(rows), NO_PLACE), np.arange(len(rows)), rows)
 
     @staticmethod
-    def in_blocks(arms: Integers, contexts: Floats) -> DesignRows:
+    def on_arm_rows(arms: Integers, contexts: Floats) -> DesignRows:
         """Arms with a regression each, in contexts, (n, c)."""
         return DesignRows(arms, np.arange(len(contexts)), contexts, True)
 
     @staticmethod
     def of(each: Iterable[DesignRow]) -> DesignRows:
-        """Those of single rewards."""
+        """The design of single rewards."""
         rows: list[Floats] = []
-        places, of_row, apart = [], [], False
+        places, row, per_arm = [], [], False
         for on in each:
-            fixed = isinstance(on, int)
-            of_row.append(NO_PLACE if fixed else len(rows))
-            places.append(_place_of(on))
+            places.append(on if isinstance(on, int) else on.arm if isinstance(on, ArmRow) else NO_PLACE)
+            row.append(NO_PLACE if isinstance(on, int) else len(rows))
             if not isinstance(on, int):
-                rows.append(_row_of(on))
-                apart = isinstance(on, ArmRow)
-        kept = np.array(rows, dtype=np.float64) if rows else NO_ROWS_AT_ALL
-        return DesignRows(np.array(places, dtype=np.int64), np.array(of_row, dtype=np.int64), kept, apart)
+                rows.append(on.context if isinstance(on, ArmRow) else on)
+                per_arm = isinstance(on, ArmRow)
+        stacked = np.array(rows, dtype=np.float64) if rows else NO_ROWS_AT_ALL
+        return DesignRows(np.array(places, dtype=np.int64), np.array(row, dtype=np.int64), stacked, per_arm)
 
-    @staticmethod
-    def joined(parts: Sequence[DesignRows]) -> DesignRows:
-        """Several, one after the other."""
-        rows, starts, first = [part.rows for part in parts if len(part.rows)], [], 0
-        for part in parts:
-            starts.append(np.where(part.row >= 0, part.row + first, NO_PLACE))
-            first += len(part.rows)
-        place, row = np.concatenate([part.place for part in parts]), np.concatenate(starts)
-        kept = np.vstack(rows) if rows else NO_ROWS_AT_ALL
-        return DesignRows(place, row, kept, any(part.apart for part in parts))
+    @property
+    def size(self) -> int:
+        """n, the number of rewards."""
+        return int(self.place.size)
+
+    def on(self, which: int) -> DesignRow:
+        """The design row of one reward."""
+        place = int(self.place[which])
+        if self.per_arm:
+            return ArmRow(place, np.array(self.rows[self.row[which]]))
+        return place if place >= 0 else np.array(self.rows[self.row[which]])
+
+    def at(self, which: Integers | Bools) -> DesignRows:
+        """The design of some of the rewards, with no more rows than they need."""
+        place, row = self.place[which], self.row[which]
+        used = row >= 0
+        renumbered = np.full(row.size, NO_PLACE)
+        renumbered[used] = np.arange(int(used.sum()))
+        rows = self.rows[row[used]] if used.any() else NO_ROWS_AT_ALL
+        return DesignRows(place, renumbered, rows, self.per_arm)
 
     def features(self, columns: Floats) -> Floats:
-        """The features of each, (n, d), of fixed arms that stand in columns, (d, K), or as they are."""
+        """The design matrix, (n, d), where the fixed arms are `columns`, (d, K)."""
         rows, fixed = np.empty((self.size, len(columns))), self.place >= 0
         rows[fixed] = columns[:, self.place[fixed]].T
         if not fixed.all():
             rows[~fixed] = self.rows[self.row[~fixed]]
         return rows
 
-    @property
-    def size(self) -> int:
-        """n."""
-        return int(self.place.size)
+    def for_one_regression(self, shape: tuple[int, ...]) -> tuple[Integers, Integers, Floats]:
+        """Places, row numbers and rows as compiled code reads them, for fixed arms of the shape (d, K).
 
-    def on(self, which: int) -> DesignRow:
-        """What one of the rewards is learnt on."""
-        place = int(self.place[which])
-        if self.apart:
-            return ArmRow(place, np.array(self.rows[self.row[which]]))
-        return place if place >= 0 else np.array(self.rows[self.row[which]])
-
-    def at(self, which: Integers | Bools) -> DesignRows:
-        """Those of some rewards, with no more rows than they have."""
-        place, row = self.place[which], self.row[which]
-        used = row >= 0
-        renumbered = np.full(row.size, NO_PLACE)
-        renumbered[used] = np.arange(int(used.sum()))
-        rows = self.rows[row[used]] if used.any() else NO_ROWS_AT_ALL
-        return DesignRows(place, renumbered, rows, self.apart)
-
-    def span(self, first: int, last: int) -> DesignRows:
-        """Those from one place up to before another, as views of the same arrays."""
-        return self._replace(place=self.place[first:last], row=self.row[first:last])
-
-    def overwritten(self, which: Integers, others: DesignRows) -> DesignRows:
-        """The same with other grounds for some rewards; the arrays are the same where they can be."""
-        if not np.array_equal(self.row[which] >= 0, others.row >= 0):  # an arm here, features there
-            order = np.arange(self.size)
-            order[which] = self.size + np.arange(others.size)
-            return DesignRows.joined([self, others]).at(order)
-        self.place[which] = others.place
-        if len(others.rows):
-            self.rows[self.row[which]] = others.rows[others.row]
-        return self
-
-    def moved(self, places: Integers, columns: Floats) -> DesignRows:
-        """The same when arms have come to new places, `places` being their old ones.
-
-        A fixed arm that is gone is learnt by its features, of the old `columns`.
+        Refuses arms and rows that are not there: compiled code would read beyond its arrays.
         """
-        known, new_place = places >= 0, np.full(int(max(self.place.max(), places.max())) + 2, NO_PLACE)
-        new_place[places[known]] = np.flatnonzero(known)
-        place = np.where(self.place >= 0, new_place[self.place], NO_PLACE)
-        gone = (self.place >= 0) & (place < 0)
-        if self.apart or not gone.any():
-            return self._replace(place=place)
-        row = self.row.copy()
-        row[gone] = len(self.rows) + np.arange(int(gone.sum()))
-        rows = columns.T[self.place[gone]]
-        return DesignRows(place, row, np.vstack([self.rows, rows]) if len(self.rows) else rows.copy())
+        dim, arms = shape
+        if self.per_arm:
+            raise UnknownArm("rewards of arms with a regression each cannot be learnt by one for all")
+        if (self.place >= 0).any():
+            check_arm(int(self.place.max()), arms)
+        row, rows = self.row[self.place < 0], self.rows
+        if row.size and not (row.min() >= 0 and row.max() < len(rows) and rows.shape[1] == dim):
+            raise UnknownArm(f"rewards cannot be learnt on features {rows.shape} where arms have {dim}")
+        return self.place, self.row, np.ascontiguousarray(rows) if len(rows) else np.zeros((0, dim))
+
+    def for_each_arm(self) -> tuple[Integers, Integers, Floats]:
+        """Arms, row numbers and contexts as compiled code reads them."""
+        if self.size and not self.per_arm:
+            raise UnknownArm("arms that have a regression each are known in a context alone")
+        place, row = np.ascontiguousarray(self.place), np.ascontiguousarray(self.row)
+        return place, row, np.ascontiguousarray(self.rows)
 
 
-def _place_of(on: DesignRow) -> int:
-    if isinstance(on, ArmRow):
-        return on.arm
-    return on if isinstance(on, int) else NO_PLACE
-
-
-def _row_of(on: Floats | ArmRow) -> Floats:
-    return on.context if isinstance(on, ArmRow) else on
-
-
-def refuse_places(grounds: DesignRows, shape: tuple[int, ...]) -> None:
-    """Refuses places of arms and rows that are not there: compiled code would read beyond its arrays."""
-    dim, arms = shape
-    place, row, rows, apart = grounds
-    if (place >= 0).any():
-        refuse_place(int(place.max()), arms)
-    on_rows = row[place < 0]
-    if apart:
-        raise UnknownArm("rewards of arms with a regression each cannot be learnt by one for all")
-    if on_rows.size and not (on_rows.min() >= 0 and on_rows.max() < len(rows) and rows.shape[1] == dim):
-        raise UnknownArm(f"rewards cannot be learnt on features {rows.shape} where arms have {dim}")
-
-
-def readable_rows(grounds: DesignRows, dim: int) -> Floats:
-    """The rows as compiled code reads them, also where there are none."""
-    return np.ascontiguousarray(grounds.rows) if len(grounds.rows) else np.zeros((0, dim))
-
-
-def refuse_place(on: int, arms: int) -> None:
+def check_arm(arm: int, arms: int) -> None:
     """Refuses the index of an arm that is not there."""
-    if not 0 <= on < arms:
-        raise UnknownArm(f"a reward cannot be learnt on arm {on} of {arms}")
+    if not 0 <= arm < arms:
+        raise UnknownArm(f"a reward cannot be learnt on arm {arm} of {arms}")
 
 
-def refuse_block(on: Floats | ArmRow) -> Floats:
-    """Features; refuses an arm in a context, which only a regression of its own can learn on."""
+def features_of(on: DesignRow, columns: Floats) -> Floats:
+    """The features of a fixed arm, which are `columns`, or x itself; refuses an arm in a context."""
     if isinstance(on, ArmRow):
         raise UnknownArm(f"a reward of arm {on.arm} in a context needs a regression for each arm")
+    if not isinstance(on, int):
+        return on
+    check_arm(on, columns.shape[1])
+    return np.array(columns[:, on])
+
+
+def arm_row_of(on: DesignRow) -> ArmRow:
+    """An arm in a context; refuses anything else."""
+    if not isinstance(on, ArmRow):
+        raise UnknownArm(f"a reward must be learnt on an arm in a context, not on {type(on).__name__}")
     return on
 
 
-def refuse_separate(layout: Layout) -> Floats:
+def fixed_arms_of(layout: Layout) -> Floats:
     """Fixed arms, (d, K); refuses a layout with a regression for each."""
     if isinstance(layout, PerArm):
         raise InvalidArms(f"one regression cannot go on as one for each of {layout.arms} arms")
+    return layout
+
+
+def per_arm_of(layout: Layout) -> PerArm:
+    """A layout with a regression for each arm."""
+    assert isinstance(layout, PerArm), layout
     return layout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from infex.core.estimators import (
 from infex.errors import DamagedFile, InvalidReward
 from infex.models.base import Arrays, FitSpec
 from infex.models.fit import Fit, Solution
-from infex.models.layout import DesignRows
+from infex.models.layout import DesignRows, features_of
 from infex.models.ridge import checked_penalty
 from infex.models.sums import Revision
 
@@ -27,16 +27,16 @@ from infex.models.sums import Revision
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logistic:
-    """Rewards are 1 with the chance p = 1/(1 + exp(-x'theta)), else 0; estimates are chances.
+    """Logistic regression: a reward is 1 with the chance p = 1/(1 + exp(-x'theta)), else 0.
 
-    theta maximises the likelihood times exp(-penalty |theta|^2/2); `penalty` goes before that of the
-    bandit. It is found by Newton's method over all rewards when they have doubled, or theta has moved so far
-    that chances may be off by 1e-3 (with every reward while they are few, or where there are at most 4
-    different x), and kept up in O(d^2) a reward in between. Its covariance is Laplace's, H^-1 with H =
-    penalty I + sum p(1-p) x x', and the log_det_ratio that of H. A width is p(1-p)|x| in H^-1, the delta
-    method; upper bounds and samples are chances of x'theta + beta |x| in H^-1 and of sampled
-    parameters, so they lie within 0 and 1 (an interval by widths may not). Upper bounds nearer to 1
-    than 1e-12 are ties. Other rewards are refused, and so are weights.
+    Estimates are chances. theta maximises the likelihood times exp(-penalty |theta|^2/2); `penalty` goes
+    before that of the bandit. It is found by Newton's method over all rewards when they have doubled, or
+    theta has moved so far that chances may be off by 1e-3 (with every reward while they are few, or where
+    there are at most 4 different x), and kept up in O(d^2) a reward in between. Its covariance is
+    Laplace's, H^-1 with H = penalty I + sum p(1-p) x x', and the log_det_ratio that of H. A width is
+    p(1-p)|x| in H^-1, the delta method; upper bounds and samples are chances of x'theta + beta |x| in H^-1
+    and of sampled parameters, so they lie within 0 and 1 (an interval by widths may not). Upper bounds
+    nearer to 1 than 1e-12 are ties. Other rewards are refused, and so are weights.
 
     The paper's two conditions on an estimator are known for rewards of this law and an estimate that
     is kept within a ball that holds theta, with a constant that grows as chances come near 0 or 1
@@ -66,8 +66,8 @@ class Logistic:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
         return self if self.penalty is None else replace(self, penalty=self.penalty / unit**2)
 
-    def start(self, columns: Floats, penalty: float) -> LogisticFit:
-        """Statistics over these arms, with nothing learnt."""
+    def new_model(self, columns: Floats, penalty: float) -> LogisticFit:
+        """A model over these arms, with nothing learnt."""
         return LogisticFit(columns, penalty if self.penalty is None else self.penalty, self)
 
 
@@ -79,7 +79,6 @@ class LogisticFit(Fit):
     n (d + 2) numbers.
     """
 
-    squares = False
     logistic = True
 
     def __init__(self, columns: Floats, penalty: float, estimator: Logistic) -> None:
@@ -91,75 +90,67 @@ class LogisticFit(Fit):
         self._volume, self._state = 0.0, np.zeros(LOGISTIC_PROGRESS)
         self.refit(0)
 
-    def refuse(self, reward: float) -> None:
+    def check_reward(self, reward: float) -> None:
         """Refuses a reward that is neither 0 nor 1."""
         if reward not in (0.0, 1.0):
             raise InvalidReward(f"a reward for {self.estimator!r} must be 0 or 1, got {reward!r}")
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
-        self.refuse(reward)
+    def add_observation(self, x: Floats, reward: float, weight: float) -> None:
+        self.check_reward(reward)
         place = self._place(x)
         self._plays[place, int(reward)] += weight
-        if logistic_fit_is_due(len(self._places), self.told + 1.0, weight, self._state):
-            self.refit(self.told + 1)
+        if logistic_fit_is_due(len(self._places), self.n_observations + 1.0, weight, self._state):
+            self.refit(self.n_observations + 1)
         else:
             self._volume += update_logistic(x, reward, weight, self._solved, self._state)
 
-    def gather(self, grounds: DesignRows, rewards: Floats, weights: Floats) -> None:
-        """Takes in many rewards, and fits all anew once."""
+    def bulk_update(self, design: DesignRows, rewards: Floats, weights: Floats) -> None:
+        """Adds many observations, and fits all anew once."""
         for number, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
-            self.refuse(reward)
-            on = grounds.on(number)
-            place = self._place(self.row(on))
+            self.check_reward(reward)
+            on = design.on(number)
+            place = self._place(features_of(on, self.columns))
             self._plays[place, int(reward)] += weight
-            if isinstance(on, int):
-                self.counts[:, on] += 1.0, reward
-        self.told += rewards.size
-        self.refit(self.told)
-        self._renew()
+            self._observed(on, 1, reward)
+        self.refit(self.n_observations)
 
-    def refit(self, told: int) -> None:
+    def refit(self, n_observations: int) -> None:
         """Fits all rows anew, by Newton's method from the present estimate."""
         rows, plays = self._counted
         losses, wins = plays[:, 0], plays[:, 1]
         self._volume = solve_logistic(rows, losses, wins, self.penalty, self._solved[-1], self._solved)
-        begin_logistic_progress(self._state, told)
+        begin_logistic_progress(self._state, n_observations)
 
     @property
     def _counted(self) -> tuple[Floats, Floats]:
         """Every x that was seen, and how often it was followed by 0 and by 1."""
         return self._rows[: len(self._places)], self._plays[: len(self._places)]
 
-    def _count(self, x: Floats, counts: Floats) -> None:
-        """So many more losses and wins of x."""
-        place = self._place(x)  # which may move them all
-        self._plays[place] += counts
-
-    def put_right(self, x: Floats, revision: Revision) -> None:
+    def revise_observation(self, x: Floats, revision: Revision) -> None:
         place = self._place(x)
         self._plays[place, int(revision.before)] -= revision.weight
         if revision.after is not None:
             self._plays[place, int(revision.after)] += revision.weight
         elif not self._plays[place].any():
             self._remove(place)
-        self.refit(self.told + revision.pulls)
+        self.refit(self.n_observations + revision.pulls)
 
     def _remove(self, place: int) -> None:
-        """Leaves nothing of a row that is not followed by any reward."""
+        """Removes a row without rewards."""
         rows, plays = self._counted
         self._rows, self._plays = np.delete(rows, place, axis=0), np.delete(plays, place, axis=0)
         self._places = _places_of(self._rows)
 
     def solve(self, start: Floats) -> Solution:
-        """What was fitted; no search is left to begin anywhere."""
+        """The last fit, kept up since; there is nothing to search for."""
         return Solution(self._solved.copy(), self._volume)
 
-    def kept(self) -> Arrays:
+    def observation_arrays(self) -> Arrays:
         (rows, plays), figures = self._counted, np.append(self._volume, self._state)
         kept = {"rows": rows, "plays": plays, "fitted": self._solved, "fit figures": figures}
         return {name: array.copy() for name, array in kept.items()}
 
-    def recall(self, arrays: Arrays, told: int) -> None:
+    def restore_observations(self, arrays: Arrays, n_observations: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         plays = within("plays", arrays["plays"], (len(rows), 2), 0.0, MOST_COUNTED)
         places = _places_of(rows)
@@ -172,15 +163,10 @@ class LogisticFit(Fit):
             self._volume, self._state = float(figures[0]), figures[1:].copy()
         else:  # contexts have other features now: all is fitted anew
             self._solved = np.zeros((self.dim + 1, self.dim))
-            self.refit(told)
-
-    def join(self, other: Self) -> None:
-        for x, counts in zip(*other._counted, strict=True):
-            self._count(x, counts)
-        self.refit(self.told + other.told)
+            self.refit(n_observations)
 
     def _place(self, x: Floats) -> int:
-        """Where the counts of x stand; they may move to make room."""
+        """The index of the counts of x; arrays may move to make room."""
         place = self._places.setdefault((x + 0.0).tobytes(), len(self._places))  # -0 is 0
         if place == len(self._rows):
             self._rows = np.vstack([self._rows, np.empty((place + 8, self.dim))])
@@ -190,5 +176,5 @@ class LogisticFit(Fit):
 
 
 def _places_of(rows: Floats) -> dict[bytes, int]:
-    """Where each row stands; -0 is 0."""
+    """The index of each row; -0 is 0."""
     return {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}

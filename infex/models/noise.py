@@ -1,56 +1,80 @@
-"""How far rewards were seen to scatter, and what that says of estimates: for intervals that hold in practice.
+"""The noise of rewards, by the residuals of a ridge fit, and standard errors of estimates for intervals.
 
-Statistics add up squared rewards, sum w y^2. What the fit leaves of them is the noise, with as many degrees
-of freedom as there are rewards less parameters spent, d - penalty tr V^-1.
+A model adds up squared rewards, sum w y^2. What the fit leaves of them are the residuals, with as many
+degrees of freedom as there are rewards less the parameters that the fit spends, d - penalty tr V^-1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, final, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting
 from infex.errors import DamagedFile
 from infex.models.base import Arrays
-from infex.models.layout import Offer
 from infex.models.sums import Moments, Revision
 
-LARGE = 2.0**20  # whose square may hide those of other rewards in their sum
+LARGE = 2.0**20  # a reward whose square may hide those of others in their sum
 NO_MORE = 1e-9  # what rounding may bring below 0
-LEFT_BY_A_SQUARE = LARGE**2 * 2.0**-50  # how far below 0 each square brought the sum in files from before
+LEFT_BY_A_SQUARE = LARGE**2 * 2.0**-50  # how far below 0 rounding may bring the sum with each square
 
 
-class NoiseEstimate(NamedTuple):
-    """What is known of some x: `spread`, the standard error of x'theta, and `freedom` of the noise in it.
+class StandardErrors(NamedTuple):
+    """Estimates of x'theta for n rows x with their standard errors, each (n,).
 
-    `lean` is |penalty V^-1 x|: with a theta of length S the penalty draws an estimate by at most S times it.
-    `length` is that of the estimated theta. `shift` is how far an estimate is from ridge regression's.
+    `bias` is |penalty V^-1 x|: with a theta of length S the penalty shrinks an estimate by at most S times
+    it. `theta_norm` is the length of the estimated theta, and `shift` how far an estimate is from the
+    ridge's.
     """
 
     estimates: Floats
-    spread: Floats
-    lean: Floats
-    freedom: Floats
-    length: Floats
+    standard_error: Floats
+    bias: Floats
+    degrees_of_freedom: Floats
+    theta_norm: Floats
     shift: Floats
 
+    @staticmethod
+    def of(
+        estimates: Floats, unit_variance: Floats, noise: float, bias: Floats, freedom: float, norm: float
+    ) -> StandardErrors:
+        """Standard errors of one fit; `unit_variance` is each estimate's where rewards have variance 1."""
+        with np.errstate(invalid="ignore"):
+            standard_error = np.sqrt(np.maximum(unit_variance, 0.0) * noise)
+        alike = (np.full(len(estimates), each) for each in (freedom, norm, 0.0))
+        return StandardErrors(estimates, standard_error, bias, *alike)
 
-@runtime_checkable
-class Scattering(Protocol):
-    """Statistics that tell of the noise that was seen; NotKept where some of them cannot."""
+    @staticmethod
+    def for_each(
+        arms: Integers, rows: Floats, fit: Callable[[int, Floats], StandardErrors]
+    ) -> StandardErrors:
+        """Standard errors of arms in contexts, (n, c), where each arm has a fit of its own."""
+        found = StandardErrors(*np.empty((len(StandardErrors._fields), arms.size)))
+        for arm in np.unique(arms).tolist():
+            own = arms == arm
+            for whole, part in zip(found, fit(arm, rows[own]), strict=True):
+                whole[own] = part
+        return found
 
-    def noise_estimate(self, offer: Offer | None, most: float = 0.0) -> NoiseEstimate:
-        """What it says of the fixed arms, or of those on offer; rewards have a variance of `most` at most."""
 
+class RidgeSolution(NamedTuple):
+    """A ridge by its sums: V^-1, theta, what the fit takes from sum y^2, and the parameters it spends."""
 
-@runtime_checkable
-class ScatteringApart(Scattering, Protocol):
-    """The same of arms with a regression each."""
+    inverse: Floats
+    theta: Floats
+    fitted: float
+    spent: float
 
-    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> NoiseEstimate:
-        """What it says of arms, each in a context, with its shared features behind it, (n, c + s)."""
+    @staticmethod
+    def of(sums: Floats, penalty: float) -> RidgeSolution:
+        """The solution of sums of x x' and y x with their carries, (2, d + 1, d)."""
+        gram, moment, _ = Moments.of(sums, 0)
+        inverse = inverted(gram, penalty)
+        theta = inverse @ moment
+        spent = len(moment) - penalty * float(np.trace(inverse))
+        return RidgeSolution(inverse, theta, float(theta @ moment), spent)
 
 
 def inverted(gram: Floats, penalty: float) -> Floats:
@@ -62,151 +86,99 @@ def inverted(gram: Floats, penalty: float) -> Floats:
     return inverse
 
 
-class Solved(NamedTuple):
-    """A ridge by its sums: V^-1, theta, what the fit takes from sum y^2, and the parameters it spends."""
+def residual_variance(left: float, counted: float, freedom: float, largest: float) -> float:
+    """The variance of a reward, by the squared residuals that are `left` of `counted` rewards.
 
-    inverse: Floats
-    theta: Floats
-    fitted: float
-    spent: float
-
-    @staticmethod
-    def of(truth: Floats, penalty: float) -> Solved:
-        """From sums of x x' and y x with their carries, (2, d + 1, d)."""
-        gram, moment, _ = Moments.of(truth, 0)
-        inverse = inverted(gram, penalty)
-        theta = inverse @ moment
-        return Solved(inverse, theta, float(theta @ moment), len(moment) - penalty * float(np.trace(inverse)))
+    With a `largest` variance, one reward more counts with that: rewards that were all alike so far do not
+    make it 0.
+    """
+    return (max(left, 0.0) + largest) / (counted + (largest > 0.0)) if freedom > 0.0 else np.inf
 
 
-@final
-class NoiseSums:
-    """sum w y^2; of how many rewards it is not known, and how many parameters these had spent.
+class SquaredRewards:
+    """sum w y^2, and for how many rewards it is unknown, with the parameters that these had spent.
 
-    Where rewards came as sums, or one was taken out that hid all others, what is known begins anew: `squares`
-    is then what the fit makes of them, so that they leave no noise, and later ones what they add to it.
+    Where rewards came as sums, or one was taken out whose square hid those of others, squares are `unknown`:
+    they count as what the fit makes of them, so that they leave no residuals, and later rewards as what they
+    add to it.
     """
 
-    __slots__ = ("spent", "squares", "unknown")
+    __slots__ = ("spent", "total", "unknown")
 
-    def __init__(self, squares: float = 0.0, unknown: float = 0.0, spent: float = 0.0) -> None:
-        self.squares, self.unknown, self.spent = squares, unknown, spent
+    def __init__(self, total: float = 0.0, unknown: float = 0.0, spent: float = 0.0) -> None:
+        self.total, self.unknown, self.spent = total, unknown, spent
 
-    def copy(self) -> NoiseSums:
-        """The same."""
-        return NoiseSums(self.squares, self.unknown, self.spent)
+    @staticmethod
+    def unknown_of(sums: Floats, penalty: float, n_observations: float) -> SquaredRewards:
+        """Squares of rewards of which no more than their sums is known."""
+        _, _, fitted, spent = RidgeSolution.of(sums, penalty)
+        return SquaredRewards(max(fitted, 0.0), float(n_observations), spent)
 
-    def learn_many(self, rewards: Floats, weights: Floats) -> None:
-        """As if they came one by one, to the last bit."""
-        self.squares = float(np.cumsum(np.append(self.squares, weights * rewards * rewards))[-1])
+    @staticmethod
+    def restored(figures: object, n_observations: float) -> SquaredRewards:
+        """Saved `figures`, checked; `n_observations` rewards were learnt."""
+        total, unknown, spent = fitting("scatter", figures, (3,)).tolist()
+        least = -LEFT_BY_A_SQUARE * (n_observations + 1.0)
+        if not (total >= least and 0.0 <= unknown <= n_observations and spent >= -NO_MORE):
+            raise DamagedFile(
+                "squares of rewards cannot be below 0, nor unknown of more rewards than were told"
+            )
+        return SquaredRewards(max(total, 0.0), unknown, spent)
 
-    def begin(self, truth: Floats, penalty: float, told: int) -> NoiseSums:
-        """Nothing is known of the rewards so far but their sums."""
-        solved = Solved.of(truth, penalty)
-        self.squares, self.unknown, self.spent = max(solved.fitted, 0.0), float(told), solved.spent
-        return self
+    @staticmethod
+    def restored_or_unknown(
+        arrays: Arrays, sums: Floats, penalty: float, n_observations: int
+    ) -> SquaredRewards:
+        """Saved squares, or unknown ones where none were saved."""
+        if "scatter" in arrays:
+            return SquaredRewards.restored(arrays["scatter"], n_observations)
+        return SquaredRewards.unknown_of(sums, penalty, n_observations)
 
-    def revise(self, revision: Revision, truth: Floats, penalty: float, told: int) -> None:
-        """Takes a revision in, or begins anew where a square has hidden others, or may not be in the sum."""
-        if not self.revised(revision):
-            self.begin(truth, penalty, told)
+    @property
+    def figures(self) -> tuple[float, float, float]:
+        """The whole state, to be saved."""
+        return self.total, self.unknown, self.spent
 
-    def revised(self, revision: Revision) -> bool:
-        """Takes a revision in, if all squares are known and none has hidden others."""
+    def copy(self) -> SquaredRewards:
+        """A copy."""
+        return SquaredRewards(*self.figures)
+
+    def add_many(self, rewards: Floats, weights: Floats) -> None:
+        """Adds many rewards, to the last bit as if one by one."""
+        self.total = float(np.cumsum(np.append(self.total, weights * rewards * rewards))[-1])
+
+    def revise(self, revision: Revision) -> bool:
+        """Applies a revision; False, and nothing changes, if a square is unknown or may hide others."""
         after = 0.0 if revision.after is None else revision.after
         if self.unknown or max(abs(after), abs(revision.before)) > LARGE:
             return False
         change = revision.weight * (after * after - revision.before * revision.before)
-        self.squares = max(self.squares + change, 0.0)  # rounding may leave less than nothing
+        self.total = max(self.total + change, 0.0)  # rounding may leave less than nothing
         return True
 
-    def join(self, other: NoiseSums, truth: Floats, penalty: float, told: int) -> None:
-        """Takes in another's, or begins anew where one of them does not know all squares."""
-        if not self.joined(other):
-            self.begin(truth, penalty, told)
+    def residuals(
+        self, n_observations: float, fitted: float, spent: float, shrinkage: float, largest_variance: float
+    ) -> tuple[float, float]:
+        """The variance of a reward, and its degrees of freedom, after a fit.
 
-    def joined(self, other: NoiseSums) -> bool:
-        """Takes in another's, if both know all squares."""
-        if self.unknown or other.unknown:
-            return False
-        self.squares += other.squares
-        return True
+        `shrinkage`, penalty |theta|^2, belongs to the fit where all squares are known.
+        """
+        freedom = n_observations - self.unknown - (spent - self.spent)
+        left = self.total - fitted - (0.0 if self.unknown else shrinkage)
+        return residual_variance(left, freedom, freedom, largest_variance), freedom
 
-    def freedom(self, told: float, spent: float) -> float:
-        """The degrees of freedom of the noise, after so many rewards and with so many parameters spent."""
-        return told - self.unknown - (spent - self.spent)
+    def standard_errors(
+        self, sums: Floats, penalty: float, n_observations: float, rows: Floats, largest_variance: float
+    ) -> StandardErrors:
+        """Standard errors for rows x, (n, d), after so many rewards, whose sums these are, (2, d + 1, d).
 
-    def left(self, fitted: float, shrunk: float) -> float:
-        """What the fit leaves of squared rewards; `shrunk`, penalty |theta|^2, belongs to the fit."""
-        return self.squares - fitted - (0.0 if self.unknown else shrunk)
-
-    @property
-    def figures(self) -> tuple[float, float, float]:
-        """All of it."""
-        return self.squares, self.unknown, self.spent
-
-
-def noise_estimate(
-    truth: Floats, penalty: float, scatter: NoiseSums, told: float, rows: Floats, most: float
-) -> NoiseEstimate:
-    """What is known of rows x, (n, d), after so many rewards.
-
-    The variance of the noise is (sum y^2 - b'theta)/(n - spent), less penalty |theta|^2 in the numerator,
-    which belongs to the fit, where all squares are known. With a `most` that it can be, one reward more
-    counts with that: rewards that were all alike so far do not make it 0. The spread is its root times |x|
-    in V^-1 sum(x x') V^-1.
-    """
-    solved = Solved.of(truth, penalty)
-    length = float(np.linalg.norm(solved.theta))
-    freedom = scatter.freedom(told, solved.spent)
-    noise = noise_of(scatter.left(solved.fitted, penalty * length**2), freedom, freedom, most)
-    turned = rows @ solved.inverse
-    square = np.einsum("ij,ij->i", turned, rows) - penalty * np.einsum("ij,ij->i", turned, turned)
-    lean = penalty * np.linalg.norm(turned, axis=1)
-    return spread_out(rows @ solved.theta, square, noise, lean, freedom, length)
-
-
-def noise_of(left: float, counted: float, freedom: float, most: float) -> float:
-    """The variance of one reward, of what `counted` rewards leave; one more has the `most` that can be."""
-    return (max(left, 0.0) + most) / (counted + (most > 0.0)) if freedom > 0.0 else np.inf
-
-
-def spread_out(
-    estimates: Floats, square: Floats, noise: float, lean: Floats, freedom: float, length: float
-) -> NoiseEstimate:
-    """What is known of some x, by the variance of each estimate for a noise of 1."""
-    with np.errstate(invalid="ignore"):
-        spread = np.sqrt(np.maximum(square, 0.0) * noise)
-    alike = (np.full(len(estimates), each) for each in (freedom, length, 0.0))
-    return NoiseEstimate(estimates, spread, lean, *alike)
-
-
-def by_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], NoiseEstimate]) -> NoiseEstimate:
-    """What is known of arms in contexts, each by its own rewards."""
-    found = NoiseEstimate(*np.empty((len(NoiseEstimate._fields), arms.size)))
-    for arm in np.unique(arms).tolist():
-        own = arms == arm
-        for whole, part in zip(found, tell(arm, rows[own]), strict=True):
-            whole[own] = part
-    return found
-
-
-def of_all_arms(arms: int, row: Floats) -> tuple[Integers, Floats]:
-    """Every arm, in one context."""
-    return np.arange(arms), np.tile(row, (arms, 1))
-
-
-def noise_sums_kept(array: object, told: float) -> NoiseSums:
-    """That of a file, of so many rewards."""
-    squares, unknown, spent = fitting("scatter", array, (3,)).tolist()
-    least = -LEFT_BY_A_SQUARE * (told + 1.0)
-    if not (squares >= least and 0.0 <= unknown <= told and spent >= -NO_MORE):
-        raise DamagedFile("squares of rewards cannot be below 0, nor unknown of more rewards than were told")
-    return NoiseSums(max(squares, 0.0), unknown, spent)
-
-
-def noise_sums_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> NoiseSums:
-    """That of a file; one from before has none, and begins anew."""
-    if "scatter" in arrays:
-        return noise_sums_kept(arrays["scatter"], told)
-    return NoiseSums().begin(truth, penalty, told)
+        The variance of a reward is (sum y^2 - b'theta - penalty |theta|^2)/(n - spent), and an estimate's
+        that times |x|^2 in V^-1 sum(x x') V^-1.
+        """
+        inverse, theta, fitted, spent = RidgeSolution.of(sums, penalty)
+        norm = float(np.linalg.norm(theta))
+        noise, freedom = self.residuals(n_observations, fitted, spent, penalty * norm**2, largest_variance)
+        turned = rows @ inverse
+        unit = np.einsum("ij,ij->i", turned, rows) - penalty * np.einsum("ij,ij->i", turned, turned)
+        bias = penalty * np.linalg.norm(turned, axis=1)
+        return StandardErrors.of(rows @ theta, unit, noise, bias, freedom, norm)

@@ -8,12 +8,27 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers, shown
 from infex.checks import one_of, whole
-from infex.core.posterior import to_sphere
+from infex.core.bank import NO_ROWS, BankPosterior
+from infex.core.posterior import RidgePosterior, to_sphere
 from infex.errors import InvalidSetting, NotKept, StalePosterior, UnknownArm
-from infex.models.base import ModelPosterior
-from infex.models.layout import DesignRow, Offer, Radius
+from infex.models.hybrid import HybridPosterior
+from infex.models.layout import ArmRow, ContextOffer, DesignRow, Offer, Radius
 from infex.models.pending import PendingDesign
 from infex.models.sums import BlockMoments, Moments
+
+ModelPosterior = RidgePosterior | BankPosterior | HybridPosterior
+"""What a model knows of some arms: by one regression, by one for each arm, or by both."""
+
+
+def on_offer(known: ModelPosterior, offer: Offer) -> ModelPosterior:
+    """The model's posterior of the arms on offer."""
+    if isinstance(offer, ContextOffer):
+        if isinstance(known, RidgePosterior):
+            raise NotKept("a context alone says nothing of arms that share one regression: give their rows")
+        return known.over(offer.context) if isinstance(known, BankPosterior) else known.over(*offer)
+    if not isinstance(known, RidgePosterior):
+        raise NotKept(NO_ROWS)
+    return known.over(offer)
 
 
 class Spent(NamedTuple):
@@ -48,64 +63,11 @@ class Spent(NamedTuple):
 NOTHING = Spent()
 
 
-class OfferSubset(NamedTuple):
-    """Where the arms of posterior stand among all arms of the round; without `places` they are all.
-
-    `whole` and `explored` are what is known of all of them, from every round and from exploring ones.
-    `may_explore` is False where whoever asks forbids exploring in this one request.
-    """
-
-    places: Integers | None = None
-    whole: ModelPosterior | None = None
-    explored: ModelPosterior | None = None
-    may_explore: bool = True
-
-    def among(self, places: Integers, known: ModelPosterior, explored: ModelPosterior | None) -> OfferSubset:
-        """The same for some of the arms, which are known so far."""
-        if places.size == known.count:
-            return self
-        if self.places is None:
-            return OfferSubset(places, known, explored, self.may_explore)
-        return self._replace(places=self.places[places])
-
-    def of_explored(self) -> OfferSubset:
-        """The same for what exploring rounds have taught."""
-        return self if self.places is None else self._replace(whole=self.explored, explored=None)
-
-    def copy(self) -> OfferSubset:
-        """The same of what is known now, which stays."""
-        whole, explored = (None if each is None else each.copy() for each in (self.whole, self.explored))
-        return self._replace(whole=whole, explored=explored)
-
-    def place(self, arm: int) -> int:
-        """Where an arm stands among all."""
-        return arm if self.places is None else self.places.item(arm)
-
-    def seat(self, place: int) -> int:
-        """Which of these arms stands at a place."""
-        return place if self.places is None else int(np.searchsorted(self.places, place))
-
-    def all_places(self, count: int) -> Integers:
-        """The places of so many arms."""
-        return shown(np.arange(count) if self.places is None else self.places)
-
-    def all_known(self, known: ModelPosterior) -> ModelPosterior:
-        """What is known of all arms, where `known` are these."""
-        return known if self.whole is None else self.whole
-
-    def design_row(self, known: ModelPosterior, arm: int, features: Floats | None) -> DesignRow:
-        """What the reward of an arm is learnt on: as if all had been shown."""
-        return self.all_known(known).design_row(self.place(arm), features)
-
-
-ANYTHING = OfferSubset()
-
-
 SAMPLINGS = ("gaussian", "spherical")
 
 
 def draw(shape: tuple[int, ...], rng: np.random.Generator, sampling: str) -> Floats:
-    """eta, of the law that `sampling` names; one for each row of the shape."""
+    """eta by the law that `sampling` names; of a matrix, each row is a draw."""
     eta = rng.standard_normal(shape)
     if one_of("sampling", sampling, SAMPLINGS) == "spherical":
         for each in eta.reshape(-1, shape[-1]):
@@ -113,64 +75,75 @@ def draw(shape: tuple[int, ...], rng: np.random.Generator, sampling: str) -> Flo
     return eta
 
 
+def _copied(known: ModelPosterior | None) -> ModelPosterior | None:
+    return None if known is None else known.copy()
+
+
 @final
 class Posterior:
     """What a policy may read about the K arms on offer, until the model learns again; a `copy` stays.
 
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
-    apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try, and
-    `spent` what exploring has taken so far. `pending` are the decisions that wait for their reward: in
-    `narrowed`, which exploring reads, widths and samples are as if each had been told its estimate.
+    apart; `policy_state` what the policy remembers from its last choice, `allowed` the arms that exploring
+    may try, and `spent` what exploring has taken so far. `pending` are the decisions that wait for
+    their reward: in `narrowed`, which exploring reads, widths and samples are as if each had been told its
+    estimate.
 
-    >>> from infex.models import RidgeStatistics
-    >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> ridge.learn(1, reward=1.0)
-    >>> posterior = Posterior(ridge.known())
+    >>> from infex.models.ridge import RidgeModel
+    >>> ridge = RidgeModel(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> ridge.update(1, reward=1.0)
+    >>> posterior = Posterior(ridge.posterior())
     >>> posterior.greedy, posterior.estimates.tolist()
     (1, [0.0, 0.5])
     """
 
     __slots__ = (
-        "_allowed", "_best", "_explored", "_known", "_narrows", "_note", "_own", "_pending", "_request",
-        "_spent", "_version", "_wide",
+        "_allowed", "_best", "_explored", "_known", "_may_explore", "_narrowed_known", "_narrows",
+        "_of_explored", "_pending", "_places", "_policy_state", "_spent", "_version", "_whole",
+        "_whole_explored",
     )  # fmt: skip
 
     def __init__(
         self,
         known: ModelPosterior,
         explored: ModelPosterior | None = None,
-        note: object = None,
+        policy_state: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
         pending: PendingDesign | None = None,
     ) -> None:
         self._known, self._explored = known, explored
-        self._note, self._allowed, self._spent = note, allowed, spent
-        self._pending, self._version = pending, 0
-        if pending is not None:
-            self._pending, self._version = (pending, pending.version) if len(pending) else (None, 0)
-        self._request = ANYTHING  # which of all arms these are, and whether the round may explore
-        self._best: float | None = None  # the largest estimate of all arms, where these are but some of them
-        self._own = False  # are these exploring rounds alone, so that only these are pending for it?
+        self._policy_state, self._allowed, self._spent = policy_state, allowed, spent
+        self._pending, self._version = None, 0
+        if pending is not None and pending.count:
+            self._pending, self._version = pending, pending.version
         self._narrows = False  # is what is pending in widths and samples?
-        self._wide: ModelPosterior | None = None  # what these are read from, once somebody has
+        self._narrowed_known: ModelPosterior | None = None  # with what is pending, once somebody has read it
+        self._of_explored = False  # is it of exploring rounds alone, so that only these are pending for it?
+        self._may_explore = True  # or whoever asks forbids it
+        # where these are but some arms of the round: their places among all, what is known of all of them
+        # (from every round, from exploring ones), and the largest estimate of all
+        self._places: Integers | None = None
+        self._whole: ModelPosterior | None = None
+        self._whole_explored: ModelPosterior | None = None
+        self._best: float | None = None
 
     def _changed(self, known: ModelPosterior, explored: ModelPosterior | None) -> Posterior:
-        """The same, with other knowledge."""
+        """A posterior with other model posteriors, and all else as here."""
         other: Posterior = object.__new__(Posterior)
-        other._known, other._explored, other._wide = known, explored, None
-        other._note, other._allowed, other._spent = self._note, self._allowed, self._spent
+        other._known, other._explored, other._narrowed_known = known, explored, None
+        other._policy_state, other._allowed, other._spent = self._policy_state, self._allowed, self._spent
         other._pending, other._version, other._narrows = self._pending, self._version, self._narrows
-        other._request, other._best, other._own = self._request, self._best, self._own
+        other._of_explored, other._may_explore, other._best = self._of_explored, self._may_explore, self._best
+        other._places, other._whole, other._whole_explored = self._places, self._whole, self._whole_explored
         return other
 
     def copy(self) -> Posterior:
-        """The same, which stays as it is whatever is learnt later."""
-        explored = None if self._explored is None else self._explored.copy()
-        other = self._changed(self._known.copy(), explored)
-        other._request = self._request.copy()
+        """A copy, which stays as it is whatever is learnt later."""
+        other = self._changed(self._known.copy(), _copied(self._explored))
+        other._whole, other._whole_explored = _copied(self._whole), _copied(self._whole_explored)
         if self._pending is not None:
-            other._pending = self._held().copy()
+            other._pending = self._current_pending().copy()
         return other
 
     def __len__(self) -> int:
@@ -225,19 +198,19 @@ class Posterior:
     @property
     def log_det_ratio(self) -> float:
         """alpha = log(det V/det V_0); of all arms together, where each has a regression of its own."""
-        return self._reach.log_det_ratio
+        return self._known.log_det_ratio
 
     def radii(self, noise: float, bound: float, delta: float) -> Radius:
         """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound, as `upper` takes it.
 
         Where each arm has a regression of its own, alpha is that arm's, and there is a beta for each, (K,).
         """
-        return self._reach.radii(noise, bound, delta)
+        return self._known.radii(noise, bound, delta)  # which what is pending does not change
 
     @property
-    def note(self) -> Any:
-        """What the policy noted in its last choice, None at first."""
-        return self._note
+    def policy_state(self) -> Any:
+        """What the policy remembers from its last choice, None at first."""
+        return self._policy_state
 
     @property
     def allowed(self) -> Bools | None:
@@ -255,7 +228,8 @@ class Posterior:
         if self._explored is None:
             raise NotKept("exploring rounds are not kept apart; give the policy `uses_explored = True`")
         other = self._changed(self._explored, None)
-        other._own, other._best, other._request = True, None, self._request.of_explored()
+        other._of_explored, other._best = True, None
+        other._whole, other._whole_explored = self._whole_explored, None
         return other
 
     @property
@@ -271,57 +245,66 @@ class Posterior:
         return other
 
     @property
-    def lasting(self) -> bool:
+    def fixed(self) -> bool:
         """Are these arms on offer in every round?"""
-        return self._known.lasting
+        return self._known.fixed
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Were rewards counted by arm, so that `pulls` and `sums` are known?"""
-        return self._known.counted
+        return self._known.has_counts
 
     @property
     def pulls(self) -> Integers:
-        """How many rewards every fixed arm was told, (K,)."""
+        """How many rewards every fixed arm has had, (K,)."""
         return shown(self._known.counts[0].astype(np.int64))
 
     @property
     def sums(self) -> Floats:
-        """Every fixed arm's rewards added up, (K,)."""
+        """The sum of every fixed arm's rewards, (K,)."""
         return shown(self._known.counts[1].copy())
 
     @property
     def moments(self) -> Moments | BlockMoments:
         """What was learnt as sums: sum x x', sum y x, and the number of rewards."""
-        return self._known.moments
+        known = self._known
+        if isinstance(known, HybridPosterior):
+            return Moments.of(known.sums(), known.n_observations)
+        if isinstance(known, BankPosterior):
+            if known.told is not None:
+                sums = known.ridges().sums
+                return BlockMoments(tuple(Moments.of(each, known.told) for each in sums), known.told)
+        elif (whole := known.sums()) is not None:
+            return Moments.of(whole, known.told)
+        raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
 
     @property
     def may_explore(self) -> bool:
         """May this round explore? Not if whoever asks forbids it, by `ask(explore=False)`."""
-        return self._request.may_explore
+        return self._may_explore
 
     @property
     def places(self) -> Integers:
         """The index of each of these arms among all of the round, of which these may be but some, (K,)."""
-        return self._request.all_places(len(self))
+        return shown(np.arange(len(self)) if self._places is None else self._places)
 
     def place(self, arm: int) -> int:
         """The index of an arm, one of these, among all of the round."""
-        return self._request.place(arm)
+        return arm if self._places is None else self._places.item(arm)
 
     def seat(self, place: int) -> int:
         """Which of these arms stands at a `place` among all of the round."""
-        return self._request.seat(place)
+        return place if self._places is None else int(np.searchsorted(self._places, place))
 
     @property
     def shows_all(self) -> bool:
         """Are these all arms of the round?"""
-        return self._request.places is None
+        return self._places is None
 
     @property
     def pulled(self) -> int:
-        """How many rewards all fixed arms were told together, those that are not shown included."""
-        return int(self._request.all_known(self._known).counts[0].sum())
+        """How many rewards all fixed arms have had together, those that are not shown included."""
+        return int((self._known if self._whole is None else self._whole).counts[0].sum())
 
     def requested(self, offered: Bools | None, may_explore: bool) -> Posterior:
         """The same for a request with rules of its own: no arm but those `offered` can be played.
@@ -336,7 +319,7 @@ class Posterior:
             other = self._shown(places)
             other._allowed = None if self._allowed is None else self._allowed[places]
             other._best = None
-        other._request = other._request._replace(may_explore=may_explore)
+        other._may_explore = may_explore
         return other
 
     def among(self, allowed: Bools) -> tuple[Posterior, Integers]:
@@ -347,29 +330,37 @@ class Posterior:
         return other, places
 
     def _shown(self, places: Integers) -> Posterior:
-        """The same of the arms at some places."""
+        """The posterior of the arms at some places."""
         explored = None if self._explored is None else self._explored.among(places)
         other = self._changed(self._known.among(places), explored)
-        other._request = self._request.among(places, self._known, self._explored)
+        if places.size < self._known.count:
+            if self._places is None:
+                other._places, other._whole, other._whole_explored = places, self._known, self._explored
+            else:
+                other._places = self._places[places]
         return other
 
     def on(self, offer: Offer) -> Posterior:
         """What is known of other arms: an `offer` is their columns, (d, K), or a context (`ContextOffer`)."""
-        explored = None if self._explored is None else self._explored.on(offer)
-        other = self._changed(self._known.on(offer), explored)
-        other._allowed, other._best, other._request = None, None, OfferSubset(may_explore=self.may_explore)
+        explored = None if self._explored is None else on_offer(self._explored, offer)
+        other = self._changed(on_offer(self._known, offer), explored)
+        other._allowed = other._best = other._places = other._whole = other._whole_explored = None
         return other
 
     def design_row(self, arm: int, features: Floats | None = None) -> DesignRow:
         """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
-        return self._request.design_row(self._known, arm, features)
+        if self._places is None or self._whole is None:
+            row = self._known.design_row(arm, features)
+        else:
+            row = self._whole.design_row(self._places.item(arm), features)
+        return ArmRow(*row) if isinstance(row, tuple) else row
 
     def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (d,).
 
         That is theta + radius V^-1 x/|x| in V^-1, and theta for an arm of width 0.
         """
-        return self._reach.optimistic(self._there(arm), radius)
+        return self._reach.optimistic(self._checked(arm), radius)
 
     def scores(self, theta: Floats) -> Floats:
         """Every arm's x'theta under any parameter, (K,)."""
@@ -378,23 +369,23 @@ class Posterior:
         return self._known.scores(theta)
 
     def exploited(self) -> Posterior:
-        """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
+        """The same for a policy that does not explore: every arm may be played, and nothing is remembered."""
         other = self._changed(self._known, self._explored)
-        other._note, other._allowed, other._pending = None, None, None
-        other._narrows = other._own = False
+        other._policy_state, other._allowed, other._pending = None, None, None
+        other._narrows = other._of_explored = False
         return other
 
-    def noted(self, note: object) -> Posterior:
-        """The same, with another note."""
-        return self.seen_by(note, self._spent)
+    def with_policy_state(self, policy_state: object) -> Posterior:
+        """The same, with another policy state."""
+        return self.seen_by(policy_state, self._spent)
 
-    def seen_by(self, note: Any, spent: Spent) -> Posterior:
-        """The same, with another `note` and other limits `spent`, for a policy inside another."""
+    def seen_by(self, policy_state: Any, spent: Spent) -> Posterior:
+        """The same, with another `policy_state` and other limits `spent`, for a policy inside another."""
         other = self._changed(self._known, self._explored)
-        other._note, other._spent, other._wide = note, spent, self._wide
+        other._policy_state, other._spent, other._narrowed_known = policy_state, spent, self._narrowed_known
         return other
 
-    def _held(self) -> PendingDesign:
+    def _current_pending(self) -> PendingDesign:
         """What is pending, if it is what was pending when this was made."""
         assert self._pending is not None
         if self._pending.version != self._version:
@@ -405,29 +396,32 @@ class Posterior:
 
     @property
     def _reach(self) -> ModelPosterior:
-        """What widths and samples are read from; its factor is found when it is asked for."""
-        found = self._wide
-        if found is None:
-            found = self._known
-            if self._narrows and self._pending is not None:
-                found = self._held().narrowed(self._known, self._own)
-            self._wide = found
-        return found
+        """What widths and samples are read from: the model, with what is pending where that narrows."""
+        if not self._narrows or self._pending is None:
+            return self._known
+        if self._narrowed_known is None:
+            self._narrowed_known = self._current_pending().narrowed(self._known, self._of_explored)
+        return self._narrowed_known
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""
-        return self._known.estimate(self._there(arm))
+        return self._known.estimate(self._checked(arm))
 
     def width(self, arm: int) -> float:
         """One arm's width."""
-        return self._reach.width(self._there(arm))
+        return self._reach.width(self._checked(arm))
 
-    def _there(self, arm: int) -> int:
-        """An arm that is there: compiled code would read on behind the last one."""
-        place = whole("arm", arm, error=UnknownArm)
-        if not 0 <= place < len(self):
-            raise UnknownArm(f"arm must be 0 to {len(self) - 1}, got {arm!r}")
-        return place
+    def estimate_and_width(self, arm: int) -> tuple[float, float]:
+        """One arm's estimate and width; the index is not checked."""
+        return self._known.estimate(arm), (self._reach if self._narrows else self._known).width(arm)
+
+    def _checked(self, arm: int) -> int:
+        """The index of an arm, if it is there."""
+        if type(arm) is not int or not 0 <= arm < self._known.count:
+            arm = whole("arm", arm, error=UnknownArm)
+            if not 0 <= arm < len(self):
+                raise UnknownArm(f"arm must be 0 to {len(self) - 1}, got {arm!r}")
+        return arm
 
     def upper(self, radius: Radius) -> Floats:
         """Every arm's estimate + radius width, (K,)."""
@@ -440,4 +434,4 @@ class Posterior:
         sphere of radius sqrt(d). V^-1/2 is the transposed inverse of the Cholesky factor of V.
         Where each arm has a regression of its own, each has an eta of its own.
         """
-        return self._reach.perturbed(scale, draw(self._known.drawn, rng, sampling))
+        return self._reach.perturbed(scale, draw(self._known.draw_shape, rng, sampling))

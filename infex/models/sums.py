@@ -1,4 +1,4 @@
-"""Sums over rewards: sufficient statistics, their differences, and rewards that are revised."""
+"""Sufficient statistics of rewards: moments, sums that add up with others', and revisions of a reward."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers, fitting
 from infex.checks import HEAVIEST_WEIGHT
+from infex.core.bank import block_diagonal
 from infex.core.choosing import smallest_eigenvalue
 from infex.core.estimators import lasso, least_squares
 from infex.core.ridge import add_rewards
@@ -23,14 +24,14 @@ class Moments(NamedTuple):
 
     gram: Floats
     moment: Floats
-    told: int
+    n_observations: int
 
     @staticmethod
-    def of(truth: Floats, told: int) -> Moments:
-        """Those of sums as `core/ridge.pxd` describes them, (2, d + 1, d), each with a carry."""
-        sums = truth[0] + truth[1]  # with the carry: else rounding would hide that a gram is singular
-        gram = np.tril(sums[:-1]) + np.tril(sums[:-1], -1).T
-        return Moments(gram, sums[-1], told)
+    def of(sums: Floats, n_observations: int) -> Moments:
+        """The moments of sums with carries, (2, d + 1, d), as `core/ridge.pxd` lays them out."""
+        whole = sums[0] + sums[1]  # with the carry: else rounding would hide that a gram is singular
+        gram = np.tril(whole[:-1]) + np.tril(whole[:-1], -1).T
+        return Moments(gram, whole[-1], n_observations)
 
     def least_squares(self) -> Floats:
         """The parameter of least squares; of the least length where many are equally good."""
@@ -43,9 +44,9 @@ class Moments(NamedTuple):
         """
         if strength == 0.0:
             return self.least_squares()
-        if self.told == 0:
+        if self.n_observations == 0:
             return np.zeros(self.moment.size) if start is None else np.array(start, dtype=np.float64)
-        return lasso(self.gram / self.told, self.moment / self.told, strength, start)
+        return lasso(self.gram / self.n_observations, self.moment / self.n_observations, strength, start)
 
     def least_eigenvalue(self) -> tuple[float, float]:
         """The smallest eigenvalue of sum x x', and the trace."""
@@ -60,12 +61,12 @@ class BlockMoments(NamedTuple):
     """
 
     parts: tuple[Moments, ...]
-    told: int
+    n_observations: int
 
     @property
     def gram(self) -> Floats:
         """sum x x', (K c, K c)."""
-        return diagonal_of([part.gram for part in self.parts])
+        return block_diagonal([part.gram for part in self.parts])
 
     @property
     def moment(self) -> Floats:
@@ -82,9 +83,11 @@ class BlockMoments(NamedTuple):
             return self.least_squares()
         size = self.parts[0].moment.size
         theta = np.zeros(size * len(self.parts)) if start is None else np.array(start, dtype=np.float64)
-        if self.told > 0:
+        if self.n_observations > 0:
             for part, block in zip(self.parts, theta.reshape(-1, size), strict=True):
-                block[:] = lasso(part.gram / self.told, part.moment / self.told, strength, block)
+                block[:] = lasso(
+                    part.gram / self.n_observations, part.moment / self.n_observations, strength, block
+                )
         return theta
 
     def least_eigenvalue(self) -> tuple[float, float]:
@@ -93,72 +96,60 @@ class BlockMoments(NamedTuple):
         return min(least), sum(traces)
 
 
-def diagonal_of(blocks: list[Floats]) -> Floats:
-    """A matrix with square blocks on its diagonal, 0 elsewhere."""
-    size, count = len(blocks[0]), len(blocks)
-    whole: Floats = np.zeros((count, size, count, size))
-    whole[np.arange(count), :, np.arange(count), :] = blocks
-    return whole.reshape(count * size, count * size)
-
-
-def fitting_sums(name: str, array: object, dim: int, told: int, penalty: float) -> Floats:
-    """Sums of x x' and y x from elsewhere, (2, d + 1, d), if so many rewards can have brought them."""
-    truth: Floats = fitting(name, array, (2, dim + 1, dim))
+def fitting_sums(name: str, array: object, dim: int, n_observations: int, penalty: float) -> Floats:
+    """Saved sums of x x' and y x, (2, d + 1, d), if so many rewards can add up to them."""
+    sums: Floats = fitting(name, array, (2, dim + 1, dim))
     with np.errstate(all="ignore"):  # numbers of a file may be anything
-        gram = Moments.of(truth, told).gram
+        gram = Moments.of(sums, n_observations).gram
         trace = float(np.trace(gram))
-    if not trace <= told * HEAVIEST_WEIGHT * (1.0 + ROUNDING):
-        raise DamagedFile(f"{name} is more than {told} rewards add up to")
+    if not trace <= n_observations * HEAVIEST_WEIGHT * (1.0 + ROUNDING):
+        raise DamagedFile(f"{name} is more than {n_observations} rewards add up to")
     if not float(np.linalg.eigvalsh(gram)[0]) >= -(ROUNDING * penalty + ROUNDED_OFF * trace):
         raise DamagedFile(f"{name} is no sum of x x'")
-    return truth
+    return sums
 
 
 class SufficientStatistics(NamedTuple):
     """Sums of x x' and y x, each with its carry, (2, d + 1, d), or those of each arm, (K, 2, c + 1, c).
 
-    `counts` are pulls and summed rewards of the arms, (2, K), and `told` is how many rewards are in them.
+    `counts` are pulls and summed rewards of the arms, (2, K), and `n_observations` how many rewards.
     Where arms share features z, their sums have rows of z x' below, (K, 2, c + 1 + s, c), and `common` are
     sums of z z' and y z, (2, s + 1, s).
     """
 
-    truth: Floats
+    sums: Floats
     counts: Floats
-    told: int
+    n_observations: int
     common: Floats | None = None
 
     def plus(self, other: SufficientStatistics) -> SufficientStatistics:
-        """Both together."""
-        truth = added(self.truth, other.truth)
+        """The statistics of both together."""
         common = None
         if self.common is not None and other.common is not None:
             common = added(self.common, other.common)
-        return SufficientStatistics(truth, self.counts + other.counts, self.told + other.told, common)
+        counts, n_observations = self.counts + other.counts, self.n_observations + other.n_observations
+        return SufficientStatistics(added(self.sums, other.sums), counts, n_observations, common)
 
     def minus(self, other: SufficientStatistics) -> SufficientStatistics:
-        """What came since."""
+        """The difference: what came since `other`."""
         common = None if other.common is None else -other.common
-        return self.plus(SufficientStatistics(-other.truth, -other.counts, -other.told, common))
+        return self.plus(SufficientStatistics(-other.sums, -other.counts, -other.n_observations, common))
 
-    def of_no_arms(self) -> SufficientStatistics:
-        """The same where one regression is for all arms of a map, which does not tell them apart."""
-        return self._replace(counts=np.zeros((2, 0)))
-
-    def brought(self, places: Integers, count: int) -> SufficientStatistics:
-        """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
+    def moved_to(self, places: Integers, count: int) -> SufficientStatistics:
+        """The statistics over `count` other arms: each of these arms is at a place there, or nowhere (-1)."""
         known = places >= 0
         counts = np.zeros((2, count))
         counts[:, places[known]] = self.counts[:, known]
-        if self.truth.ndim == 3:
+        if self.sums.ndim == 3:
             return self._replace(counts=counts)
-        truth = np.zeros((count, *self.truth.shape[1:]))
-        truth[places[known]] = self.truth[known]
+        sums = np.zeros((count, *self.sums.shape[1:]))
+        sums[places[known]] = self.sums[known]
         lost = 0 if self.common is not None else int(self.counts[0].sum() - counts[0].sum())
-        return SufficientStatistics(truth, counts, self.told - lost, self.common)
+        return SufficientStatistics(sums, counts, self.n_observations - lost, self.common)
 
 
 def added(one: Floats, two: Floats) -> Floats:
-    """Sums with carries, added with what rounding takes (Knuth's two-sum)."""
+    """The sum of sums with carries, exact but for the carries' rounding (Knuth's two-sum)."""
     first, second = (np.moveaxis(each, -3, 0) for each in (one, two))
     total = first[0] + second[0]
     part = total - first[0]
@@ -167,37 +158,37 @@ def added(one: Floats, two: Floats) -> Floats:
 
 
 class Revision(NamedTuple):
-    """A reward `before`, learnt on `on` with the weight that `counted` gave, is `after`; None is never told.
+    """A reward that was `before`, learnt on `on` with an effective `weight`, is `after`; None takes it out.
 
-    `turn` is what `Model.turn` said before it was learnt: its number where rewards count by their order.
+    `number` is what `Model.observation_number` said before it was learnt.
     """
 
     on: DesignRow
     before: float
     after: float | None
     weight: float = 1.0
-    turn: int = 0
+    number: int = 0
 
     @property
     def pulls(self) -> int:
-        """How many rewards there are more: none, or one less."""
+        """The change of the number of rewards: 0, or -1."""
         return -1 if self.after is None else 0
 
     @property
     def gain(self) -> float:
-        """How much more all rewards come to."""
+        """The change of the sum of rewards."""
         return (0.0 if self.after is None else self.after) - self.before
 
 
-def revise_sums(truth: Floats, penalty: float, x: Floats, revision: Revision, share: float = 1.0) -> None:
-    """Brings sums, (2, d + 1, d), to a revision of a reward of x, whose weight is `share` of what it was.
+def revise_sums(sums: Floats, penalty: float, x: Floats, revision: Revision, share: float = 1.0) -> None:
+    """Applies the revision of a reward of x to sums, (2, d + 1, d); `share` is a factor of its weight.
 
     What went in comes out again as the very same products, so that nothing of it stays; where the reward
     only gets another value, sum x x' does not change at all.
     """
     weight = share * float(revision.weight)
     if revision.after is None:
-        add_rewards(truth, penalty, x, -weight, -weight * revision.before)
+        add_rewards(sums, penalty, x, -weight, -weight * revision.before)
         return
-    add_rewards(truth, penalty, x, 0.0, -weight * revision.before)
-    add_rewards(truth, penalty, x, 0.0, weight * revision.after)
+    add_rewards(sums, penalty, x, 0.0, -weight * revision.before)
+    add_rewards(sums, penalty, x, 0.0, weight * revision.after)

@@ -14,7 +14,7 @@ from infex.core import estimators as core
 from infex.errors import InvalidSetting
 from infex.models.base import FitSpec
 from infex.models.fit import Solution, SummedFit
-from infex.models.layout import DesignRow
+from infex.models.layout import DesignRow, features_of
 
 Weight = Callable[[Floats], float]
 
@@ -59,8 +59,8 @@ class Weighted:
         """The weight of rewards of x."""
         return real("weight(x)", self.weight(x.copy()), above=0)
 
-    def start(self, columns: Floats, penalty: float) -> WeightedFit:
-        """Statistics over these arms, with nothing learnt."""
+    def new_model(self, columns: Floats, penalty: float) -> WeightedFit:
+        """A model over these arms, with nothing learnt."""
         return WeightedFit(columns, penalty, self)
 
 
@@ -72,9 +72,9 @@ class WeightedFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._weight_of = estimator.weight_of
 
-    def counted(self, on: DesignRow, weight: float) -> float:
-        own = self._weight_of(self.row(on))
+    def effective_weight(self, on: DesignRow, weight: float) -> float:
+        own = self._weight_of(features_of(on, self.columns))
         return real("weight(x), with the weight that was told,", weight * own, above=0, most=HEAVIEST_WEIGHT)
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve()
+        return Solution.of(self._sums, self.penalty)

@@ -226,7 +226,7 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_t
     prior = replace(prior, noise=noise, noise_by=words)
     penalty = posterior_penalty(prior.noise, prior.bound, prior.dim)
     ridge = _ridge_of(arms_known, which, values, penalty)
-    known = ridge.known()
+    known = ridge.posterior()
     theta = known.theta
     left = float(values @ values - theta @ (arms_known[which].T @ values))
     warn_of_misfit([seen], left, prior.noise, prior.bound, prior.longest)
@@ -249,5 +249,5 @@ def posterior_penalty(noise: float, bound: float, dim: int) -> float:
 def _ridge_of(arms: Floats, which: Integers, rewards: Floats, penalty: float) -> RidgeModel:
     """What rewards of arms teach."""
     ridge = RidgeModel(np.ascontiguousarray(arms.T), penalty)
-    ridge.gather(DesignRows.on_arms(which.astype(np.int64)), rewards, np.ones(rewards.size))
+    ridge.bulk_update(DesignRows.on_arms(which.astype(np.int64)), rewards, np.ones(rewards.size))
     return ridge

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, final
 
+from infex import registry
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
-from infex.records import catalog
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 
 TRIED_SCALES = (1.0, 0.5, 0.25, 0.12, 0.06)  # about halved each time
@@ -48,7 +48,7 @@ class Candidate:
     @property
     def expression(self) -> str:
         """The policy in the words of the catalogue."""
-        return catalog.expression(self.policy)
+        return registry.expression(self.policy)
 
 
 @final

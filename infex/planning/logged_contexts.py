@@ -110,7 +110,9 @@ def _of_blocks(log: Log, contexts: Floats, told: float | None, bound: float) -> 
     warn_of_misfit(sums, left, noise, bound, unit_of(log.features))
     inside = penalty_of(log)
     learnt = RidgeBankModel(PerArm(log.count, width), inside)
-    learnt.gather(DesignRows.in_blocks(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size))
+    learnt.bulk_update(
+        DesignRows.on_arm_rows(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size)
+    )
     return Belief(
         log.count * width,
         log.count,
@@ -144,7 +146,7 @@ def _of_rows(log: Log, looks: Looks, told: float | None, bound: float) -> Belief
     warn_of_misfit([sums], left, noise, bound, longest * unit_of(log.features))
     inside, rows = penalty_of(log), log.rewarded
     learnt = RidgeModel(np.zeros((looks.dim, 0)), inside)
-    learnt.gather(DesignRows.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))
+    learnt.bulk_update(DesignRows.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))
     return Belief(
         looks.dim,
         log.count,

@@ -1,151 +1,24 @@
-"""What a policy is, and what may be read off one beside its choice."""
+"""What a policy is, and all that infex reads of one beside its choice."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import safe_repr
+from infex.checks import safe_repr, set_fields
 from infex.errors import InfexWarning, InvalidArms, InvalidChoice, InvalidSetting
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
-from infex.policies.choice import Choice, Reason, Turn, arm_of, checked_choice
+from infex.policies.choice import Choice, Reason, ScheduleStatus, checked_arm, checked_choice, is_built_in
 
 if TYPE_CHECKING:
-    from infex.policies.controls import Gate
-
-
-UNSAID_DELTA = 0.01  # where no horizon is known
-
-
-@runtime_checkable
-class NamesDelta(Protocol):
-    """A policy or a control with a delta, which is None where nobody said one."""
-
-    delta: float | None
-
-
-@runtime_checkable
-class HoldsPolicy(Protocol):
-    """A policy around another."""
-
-    base: Any
-
-
-@runtime_checkable
-class HoldsGreedy(Protocol):
-    """A policy with one that decides where it does not explore."""
-
-    exploiter: Any
-    greedy: Any
-
-
-@runtime_checkable
-class HoldsSchedule(Protocol):
-    """A policy or a control around a schedule."""
-
-    schedule: Any
-
-
-@runtime_checkable
-class TakesDelta(Protocol):
-    """What is no dataclass with a field `delta`, and can be given one."""
-
-    def with_delta(self, delta: float) -> Any:
-        """The same with this delta; itself if it has none, or says one."""
-
-
-def lacks_delta(part: object) -> bool:
-    """Has it a delta that nobody said?"""
-    if isinstance(part, TakesDelta):
-        return part.with_delta(UNSAID_DELTA) is not part
-    return isinstance(part, NamesDelta) and part.delta is None and _may_lack(_kind(part))
-
-
-def _kind(part: object) -> Any:
-    return type(part)
-
-
-@functools.cache
-def _may_lack(kind: Any) -> bool:
-    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-    return any(field.name == "delta" and field.init and field.default is None for field in fields)
-
-
-def settled(policy: Policy, delta: float) -> Policy:
-    """The policy with `delta` wherever it, its base or a control says none; itself if none of them lacks one.
-
-    >>> from infex import Infex, LinUCB, every
-    >>> settled(Infex(LinUCB(), every(5)), 0.001).base.delta
-    0.001
-    >>> settled(LinUCB(delta=0.01), 0.001).delta
-    0.01
-    """
-    from infex.policies.base import traits_of
-
-    traits = traits_of(policy)
-    if not traits.lacks_delta:
-        return policy
-    if not traits.trusted:
-        return cast("Policy", _filled(policy, delta))
-    known = SETTLED.get((id(policy), delta))
-    if known is None or known[0] is not policy:
-        if len(SETTLED) >= MOST_SETTLED:
-            SETTLED.clear()
-        known = SETTLED[id(policy), delta] = policy, _filled(policy, delta)
-    return cast("Policy", known[1])
-
-
-SETTLED: dict[tuple[int, float], tuple[Any, Any]] = {}  # infex's own policies, which cannot change
-MOST_SETTLED = 64
-
-
-def _filled(part: Any, delta: float, above: tuple[Any, ...] = ()) -> Any:
-    """A policy or a control with `delta` in the place of None, there and in what it holds."""
-    if isinstance(part, TakesDelta):
-        return part.with_delta(delta)
-    changed: dict[str, Any] = {"delta": delta} if lacks_delta(part) else {}
-    for name, inner in _held(part):
-        if not any(inner is outer for outer in (part, *above)):
-            filled = _filled(inner, delta, (part, *above))
-            changed |= {} if filled is inner else {name: filled}
-    return _with(part, changed) if changed else part
-
-
-def _held(part: object) -> Iterator[tuple[str, object]]:
-    if isinstance(part, HoldsPolicy):
-        yield "base", part.base
-    if isinstance(part, HoldsGreedy):
-        yield "greedy", part.greedy
-    if isinstance(part, HoldsSchedule):
-        yield "schedule", part.schedule
-
-
-def _with(part: Any, changed: dict[str, Any]) -> Any:
-    """The same with other settings; what can change is copied, for it may hold more than its settings."""
-    with warnings.catch_warnings():  # whoever made it has been warned already
-        warnings.simplefilter("ignore", InfexWarning)
-        if _is_frozen(type(part)):
-            return dataclasses.replace(part, **changed)
-        other = copy.copy(part)
-        if "__dict__" in dir(part):  # which a subclass of a dataclass with slots has, and its copy leaves out
-            vars(other).update(vars(part))
-        for name, value in changed.items():
-            object.__setattr__(other, name, value)
-        return other
-
-
-def _is_frozen(kind: Any) -> bool:
-    """Is a class itself a frozen dataclass? A subclass of one may have a state beside its fields."""
-    params = vars(kind).get("__dataclass_params__")
-    return params is not None and bool(params.frozen)
+    from infex.policies.controls import ControlledSchedule
 
 
 class Policy(Protocol):
@@ -165,7 +38,7 @@ class Learner(Policy, Protocol):
         """Takes in the reward of one decision."""
 
 
-class Played(Protocol):
+class Problem(Protocol):
     """What a simulation may tell a policy about the problem it plays."""
 
     @property
@@ -178,8 +51,8 @@ class Played(Protocol):
 
 
 @runtime_checkable
-class PlayedFixed(Played, Protocol):
-    """The same where arms are fixed."""
+class FixedProblem(Problem, Protocol):
+    """A problem with fixed arms."""
 
     @property
     def gaps(self) -> Floats:
@@ -187,212 +60,63 @@ class PlayedFixed(Played, Protocol):
 
 
 @runtime_checkable
-class PlayedChanging(Played, Protocol):
-    """The same where arms are drawn anew in every round."""
+class ChangingProblem(Problem, Protocol):
+    """A problem whose arms are drawn anew in every round."""
 
     def blocks(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
         """The arms of all rounds, some at a time: the first of them, and their columns, (rounds, d, K)."""
 
 
 class Hooks(Policy, Protocol):
-    """All that is read off a policy beside `choose`; a policy has any of these, or none.
+    """All that infex reads of a policy beside `choose`. A policy has those that it needs.
 
-    A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `greatest` and
-    `learn` where it has none of its own; the other hooks speak for the policy that has them alone.
+    A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `reward_bound` and
+    `learn` where it has none of its own. The other hooks speak for the policy that has them alone.
 
-    `base`: the policy inside a wrapper. `uses_explored`: are the exploring rounds kept apart too, as
-    `posterior.explored`? False if it is not there. `tells_explored`: under `Infex`, is it believed in what it
-    calls explored? That of `uses_explored` if it is not there. `heeds_allowed`: does it read
-    `posterior.allowed` itself? Any other policy is shown the allowed arms alone. `reads_places`: does a
-    learner that is shown some arms alone find them by `posterior.places`? Else it is refused. `greatest`: the
-    largest reward that fits its settings; a larger one is warned of. `gate`: when it explores, for a policy
-    with a schedule. `exploiter`: who decides where it does not explore; None is the greedy arm.
+    `base`: the policy inside a wrapper. `reward_bound`: the largest reward that fits the settings; a larger
+    one is warned of. The rest are False by default. `uses_explored`: it reads `posterior.explored`, so that
+    exploring rounds are kept apart too. `reports_explored`: as a base of `Infex`, it says itself by
+    `Choice.explored` which of its rounds explore, as one with `uses_explored` does. `uses_allowed`: it reads
+    `posterior.allowed` itself; any other policy is shown the allowed arms alone. `uses_places`: a learner
+    that is shown some arms alone finds them by `posterior.places`; any other is refused such a request.
     """
 
     base: Policy
-    exploiter: Policy | None
+    reward_bound: float
     uses_explored: bool
-    tells_explored: bool
-    heeds_allowed: bool
-    reads_places: bool
-    greatest: float
-    gate: Gate
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
-        """The chance that `choose` picks `arm`, if it is known."""
-
-    def radius(self, posterior: Posterior) -> Radius:
-        """The factor of the width in `low` and `high` of a decision: one, or one for each arm."""
-
-    def informed(self, instance: Played, horizon: int) -> Policy:
-        """The policy that a simulation plays in its place, if it asks for what theory takes for known."""
+    reports_explored: bool
+    uses_allowed: bool
+    uses_places: bool
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Takes in the reward of one decision: for a learner with a state of its own."""
 
-    def passes_on(self, explored: bool) -> bool:
-        """Does the learner inside hear of the reward of such a decision?"""
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
+        """The probability that `choose` picks `arm`; None if it is not known."""
 
-    def with_law(self, draws: int) -> Policy:
-        """The same policy with a law that is known, by so many draws, for one that samples."""
+    def radius(self, posterior: Posterior) -> Radius:
+        """The factor of the width in `low` and `high` of a decision: one, or one for each arm."""
 
-    def with_delta(self, delta: float) -> Policy:
-        """The same with this delta; itself if it has none, or says one. A dataclass needs no such method."""
-
-    def accepts(self, note: object, dim: int) -> bool:
-        """Can it read such a note, where arms have `dim` features? A policy without it reads any."""
-
-    def revived(self, note: Any) -> Any:
-        """A note that was kept as plain data, with the named tuples it had."""
-
-    def compiled(self) -> Any:
-        """How a compiled loop plays it, see `infex.policies.compiled`; None if it cannot."""
-
-
-@runtime_checkable
-class Opens(Protocol):
-    """What says of a round whether it explores."""
-
-    def opening(self, t: int, posterior: Posterior, states: Any) -> Any:
-        """Does round t explore, and why, or why not?"""
+    def for_problem(self, instance: Problem, horizon: int) -> Policy:
+        """The policy that a simulation plays in its place, with what theory takes for known."""
 
 
 HOOKS = frozenset(name for name in {*Hooks.__annotations__, *vars(Hooks)} if not name.startswith("_"))
 METHODS = HOOKS - set(Hooks.__annotations__)
-MISSING: Any = object()
+FLAG = (bool, np.bool_), "True or False"
 ATTRIBUTES: dict[str, tuple[Any, str]] = {
-    "uses_explored": ((bool, np.bool_), "True or False"),
-    "tells_explored": ((bool, np.bool_), "True or False"),
-    "heeds_allowed": ((bool, np.bool_), "True or False"),
-    "reads_places": ((bool, np.bool_), "True or False"),
-    "greatest": ((int, float, np.integer, np.floating), "a number"),
-    "gate": (Opens, "a gate, as `Infex` has it"),
+    "uses_explored": FLAG,
+    "reports_explored": FLAG,
+    "uses_allowed": FLAG,
+    "uses_places": FLAG,
+    "reward_bound": ((int, float, np.integer, np.floating), "a number"),
 }
+MISSING: Any = object()
 
 
-class Pupil(NamedTuple):
-    """A learner inside a policy; it hears of a reward if all that stand around it pass it on."""
-
-    learner: Learner
-    hears: tuple[Callable[[bool], bool], ...]
-
-
-class Traits(NamedTuple):
-    """What the hooks of a policy say, read once, by one walk through the policies it holds.
-
-    `chain` are the policy, its base, the base of that and so on, and `gates` those that they have.
-    `draws_rounds`: does one of them explore in rounds that were drawn at random? `span`: how many rounds
-    back do limits look? `pupils` are the learners, each once. `trusted`: is all of it infex's own?
-    `lacks_delta`: is there a delta that nobody said?
-    """
-
-    chain: tuple[Policy, ...]
-    uses_explored: bool
-    tells_explored: bool
-    heeds_allowed: bool
-    reads_places: bool
-    greatest: float | None
-    radius: Callable[[Posterior], Radius] | None
-    propensity: Callable[[int, Posterior, int], float | None] | None
-    pupils: tuple[Pupil, ...]
-    gate: Gate | None
-    gates: tuple[Gate, ...]
-    draws_rounds: bool
-    span: int
-    accepts: Callable[[Any, int], bool] | None
-    trusted: bool
-    lacks_delta: bool
-
-    def teach(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
-        """Passes a reward on to the learners that hear of such rewards."""
-        for learner, hears in self.pupils:
-            if all(passes_on(explored) for passes_on in hears):
-                learner.learn(arm, features, reward, explored)
-
-
-def traits_of(policy: Policy) -> Traits:
-    """All that a round reads off a policy beside its choice, by one walk through the policies it holds.
-
-    What is asked once, when a policy is made or a run begins (`informed`, `with_law`, `compiled`, `revived`),
-    is looked for by `hook` and the functions below.
-
-    Policies of infex's own cannot change: what was read of the last ones is remembered.
-    """
-    remembered = REMEMBERED_TRAITS.get(id(policy))
-    if remembered is not None and remembered.chain[0] is policy:
-        return remembered
-    traits = _read(policy)
-    if traits.trusted:
-        if len(REMEMBERED_TRAITS) >= MOST_REMEMBERED:
-            REMEMBERED_TRAITS.clear()
-        REMEMBERED_TRAITS[id(policy)] = traits
-    return traits
-
-
-def _read(policy: Policy) -> Traits:
-    chain = tuple(_walk(policy))
-    beside = _beside(chain)
-    pupils = _pupils(chain, beside)
-    uses = bool(_first(chain, "uses_explored", False))
-    gates: list[Gate] = [gate for link in chain if (gate := _own(link, "gate")) is not None]
-    parts = (*chain, *(part for gate in gates for part in gate.parts()))
-    return Traits(
-        chain=chain,
-        uses_explored=uses,
-        tells_explored=bool(_own(policy, "tells_explored", uses)),
-        heeds_allowed=bool(_own(policy, "heeds_allowed", False)),
-        reads_places=all(_own(pupil.learner, "reads_places", False) for pupil in pupils),
-        greatest=_first(chain, "greatest", None),
-        radius=_first(chain, "radius", None),
-        propensity=_own(policy, "propensity"),
-        pupils=pupils,
-        gate=_own(policy, "gate"),
-        gates=tuple(gates),
-        draws_rounds=any(gate.drawn for gate in gates),
-        span=max((gate.span for gate in gates), default=0),
-        accepts=_own(policy, "accepts"),
-        trusted=all(type(part).__module__.startswith("infex.") for part in parts)
-        and all(each.trusted for each in beside.values()),
-        lacks_delta=any(lacks_delta(part) for part in parts)
-        or any(each.lacks_delta for each in beside.values()),
-    )
-
-
-def _beside(chain: tuple[Policy, ...]) -> dict[int, Traits]:
-    """The traits of those who decide where a policy of the chain does not explore, by that one's place."""
-    found = {place: _own(link, "exploiter") for place, link in enumerate(chain)}
-    return {place: traits_of(each) for place, each in found.items() if each is not None}
-
-
-def _pupils(chain: tuple[Policy, ...], beside: dict[int, Traits]) -> tuple[Pupil, ...]:
-    """The first learner of the chain, and those beside it; one that is both hears of what either does."""
-    both = [
-        Pupil(learner, _passing(chain[:place]) + hears)
-        for place, traits in beside.items()
-        for learner, hears in traits.pupils
-    ]
-    first = next((place for place, link in enumerate(chain) if callable(_own(link, "learn"))), None)
-    if first is not None:
-        both.append(Pupil(cast(Learner, chain[first]), _passing(chain[:first])))
-    return tuple({id(pupil.learner): pupil for pupil in reversed(both)}.values())
-
-
-def _passing(around: tuple[Policy, ...]) -> tuple[Callable[[bool], bool], ...]:
-    found = [_own(link, "passes_on") for link in around]
-    return tuple(passes_on for passes_on in found if passes_on is not None)
-
-
-REMEMBERED_TRAITS: dict[int, Traits] = {}  # each holds its policy, so that no other can have its id
-MOST_REMEMBERED = 64
-
-
-def hook(policy: object, name: str) -> Any:
-    """One hook of a policy by its name, None if it has none."""
+def hook(policy: object, name: str, default: object = None) -> Any:
+    """One hook of a policy by its name, or `default`; an attribute of another kind is refused by name."""
     assert name in HOOKS, name
-    return _own(policy, name)
-
-
-def _own(policy: object, name: str, default: object = None) -> Any:
     value = getattr(policy, name, default)
     if value is default:
         return value
@@ -408,27 +132,14 @@ def _own(policy: object, name: str, default: object = None) -> Any:
     return value
 
 
-def _first(chain: tuple[object, ...], name: str, default: object) -> Any:
-    values = (_own(link, name, MISSING) for link in chain)
-    return next((value for value in values if value is not MISSING), default)
-
-
-def _walk(policy: object) -> Iterator[Any]:
-    walked: list[Any] = []
-    while policy is not None and not any(policy is link for link in walked):
-        walked.append(policy)
-        yield policy
-        policy = _own(policy, "base")
-
-
 def checked(name: str, policy: object) -> Policy:
     """`policy`, if it is an object with a method choose."""
     if isinstance(policy, type):
         raise InvalidSetting(
             f"{name} must be a policy; got the class {policy.__name__}, say {policy.__name__}(...)"
         )
-    if not callable(_own(policy, "choose")):
-        called = _own(policy, "__name__") if callable(policy) else None
+    if not callable(getattr(policy, "choose", None)):
+        called = getattr(policy, "__name__", None) if callable(policy) else None
         hint = "" if called is None else f", say {called}()"
         raise InvalidSetting(
             f"{name} must be a policy, an object with a method choose; got {safe_repr(policy)}{hint}"
@@ -436,158 +147,350 @@ def checked(name: str, policy: object) -> Policy:
     return cast(Policy, policy)
 
 
-def informed(policy: Policy, instance: Played, horizon: int) -> Policy:
+class StatefulPolicy:
+    """A built-in policy that remembers something of its own choices, or may hold one that does."""
+
+    __slots__ = ()
+
+    def restore_state(self, state: Any, dim: int) -> Any:
+        """A state that was kept as plain data, as this policy reads it; None if it cannot be its own.
+
+        `dim` is the number of features.
+        """
+        raise NotImplementedError
+
+
+class SamplingPolicy:
+    """A built-in policy whose propensities are known by draws alone."""
+
+    __slots__ = ()
+
+    def with_draws(self, draws: int) -> Policy:
+        """The same with propensities that are known, by so many draws."""
+        raise NotImplementedError
+
+
+class ScheduledPolicy(StatefulPolicy):
+    """What `Infex` is: `base` decides in the rounds of a schedule, and `greedy` in all others."""
+
+    __slots__ = ()
+
+    base: Policy
+    greedy: Policy | None
+    data: Literal["shared", "own"]
+    controlled_schedule: ControlledSchedule
+
+
+class InnerLearner(NamedTuple):
+    """A learner inside a policy; does it hear of the rewards of exploring rounds alone?"""
+
+    learner: Learner
+    explored_only: bool
+
+
+class PolicyInfo(NamedTuple):
+    """What a policy and those inside it declare, read once when a bandit or a run gets the policy.
+
+    `chain` are the policy, its base, the base of that and so on; `controlled_schedules` are those of all of
+    them, and `controlled_schedule` is the policy's own. `lookback` is over how many rounds limits count, and
+    `learners` has each learner once. `built_in`: is all of it infex's own, so that nothing can change it?
+    """
+
+    chain: tuple[Policy, ...]
+    uses_explored: bool
+    reports_explored: bool
+    uses_allowed: bool
+    uses_places: bool
+    reward_bound: float | None
+    radius: Callable[[Posterior], Radius] | None
+    propensity: Callable[[int, Posterior, int], float | None] | None
+    learners: tuple[InnerLearner, ...]
+    controlled_schedule: ControlledSchedule | None
+    controlled_schedules: tuple[ControlledSchedule, ...]
+    lookback: int
+    built_in: bool
+
+    @property
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return self.chain[0]
+
+    def update(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
+        """Passes the reward of a decision on to the learners that hear of it."""
+        for learner, explored_only in self.learners:
+            if explored or not explored_only:
+                learner.learn(arm, features, reward, explored)
+
+
+def policy_info(policy: Policy) -> PolicyInfo:
+    """All that a round needs to know of a policy, by one walk through the policies it holds."""
+    chain = tuple(_walk(policy))
+    scheduled = [link for link in chain if isinstance(link, ScheduledPolicy)]
+    schedules = tuple(link.controlled_schedule for link in scheduled)
+    greedy = [policy_info(link.greedy) for link in scheduled if link.greedy is not None]
+    learners = _learners(chain)
+    parts = (*chain, *(part for schedule in schedules for part in schedule.parts()))
+    uses_explored = bool(_inherited(chain, "uses_explored", False))
+    return PolicyInfo(
+        chain=chain,
+        uses_explored=uses_explored,
+        reports_explored=bool(hook(policy, "reports_explored", uses_explored)),
+        uses_allowed=bool(hook(policy, "uses_allowed", False)),
+        uses_places=all(hook(inner.learner, "uses_places", False) for inner in learners),
+        reward_bound=_inherited(chain, "reward_bound", None),
+        radius=_inherited(chain, "radius", None),
+        propensity=hook(policy, "propensity"),
+        learners=learners,
+        controlled_schedule=policy.controlled_schedule if isinstance(policy, ScheduledPolicy) else None,
+        controlled_schedules=schedules,
+        lookback=max((schedule.lookback for schedule in schedules), default=0),
+        built_in=all(map(is_built_in, parts)) and all(info.built_in for info in greedy),
+    )
+
+
+def _walk(policy: object) -> Iterator[Any]:
+    """The policy, its base, the base of that and so on; a circle ends."""
+    walked: list[Any] = []
+    while policy is not None and not any(policy is link for link in walked):
+        walked.append(policy)
+        yield policy
+        policy = hook(policy, "base")
+
+
+def _inherited(chain: tuple[object, ...], name: str, default: object) -> Any:
+    """A hook of the outermost policy that has it."""
+    values = (hook(link, name, MISSING) for link in chain)
+    return next((value for value in values if value is not MISSING), default)
+
+
+def _learners(chain: tuple[Policy, ...]) -> tuple[InnerLearner, ...]:
+    """The first learner of the chain, and those in greedy policies; one that is both hears of all rewards."""
+    found: list[InnerLearner] = []
+    first, explored_only = None, False
+    for link in chain:
+        if first is None and hook(link, "learn") is not None:
+            first = InnerLearner(cast(Learner, link), explored_only)
+        if isinstance(link, ScheduledPolicy):
+            for inner in () if link.greedy is None else policy_info(link.greedy).learners:
+                found.append(InnerLearner(inner.learner, explored_only or inner.explored_only))
+            explored_only = explored_only or link.data == "own"
+    if first is not None:
+        found.append(first)
+    return tuple({id(inner.learner): inner for inner in reversed(found)}.values())
+
+
+DEFAULT_DELTA = 0.01  # where no horizon is known
+
+
+def resolve_defaults(policy: Policy, delta: float) -> Policy:
+    """The policy with `delta` wherever it, a policy inside it or a control has None; itself if none has.
+
+    A policy or control says that it has a delta by a dataclass field `delta` that is None by default.
+
+    >>> from infex import Infex, LinUCB, every
+    >>> resolve_defaults(Infex(LinUCB(), every(5)), 0.001).base.delta
+    0.001
+    >>> resolve_defaults(LinUCB(delta=0.01), 0.001).delta
+    0.01
+    """
+    return cast(Policy, _resolved(policy, delta, ()))
+
+
+def lacks_delta(policy: Policy) -> bool:
+    """Is there a delta in it that `resolve_defaults` fills?"""
+    return resolve_defaults(policy, DEFAULT_DELTA) is not policy
+
+
+def _resolved(part: Any, delta: float, around: tuple[Any, ...]) -> Any:
+    changed: dict[str, Any] = {"delta": delta} if _lacks_own_delta(part) else {}
+    around = (part, *around)
+    for name in ("base", "schedule", "greedy") if isinstance(part, ScheduledPolicy) else ("base", "schedule"):
+        inner = getattr(part, name, None)
+        if inner is not None and not any(inner is outer for outer in around):
+            resolved = _resolved(inner, delta, around)
+            if resolved is not inner:
+                changed[name] = resolved
+    return with_settings(part, **changed) if changed else part
+
+
+def _lacks_own_delta(part: Any) -> bool:
+    if getattr(part, "delta", 0.0) is not None or not dataclasses.is_dataclass(part):
+        return False
+    return any(
+        field.name == "delta" and field.init and field.default is None for field in dataclasses.fields(part)
+    )
+
+
+def with_settings(part: Any, **changed: Any) -> Any:
+    """The same policy or control with other settings.
+
+    What can change is copied, for it may hold more than its settings.
+    """
+    with warnings.catch_warnings():  # whoever made it has been warned already
+        warnings.simplefilter("ignore", InfexWarning)
+        parameters = vars(type(part)).get("__dataclass_params__")  # a subclass may have a state beside fields
+        if parameters is not None and parameters.frozen:
+            return dataclasses.replace(part, **changed)
+        other = copy.copy(part)
+        if "__dict__" in dir(part):  # which a subclass of a dataclass with slots has, and its copy leaves out
+            vars(other).update(vars(part))
+        set_fields(other, **changed)
+        return other
+
+
+def _with_inner(policy: Policy, change: Callable[[Policy], Policy]) -> Policy:
+    """The same wrapper around a changed base; the policy itself if it has none, or nothing changes."""
+    base = hook(policy, "base")
+    changed = base if base is None else change(base)
+    return policy if changed is base else cast(Policy, with_settings(policy, base=changed))
+
+
+def asks_for_problem(policy: Policy) -> bool:
+    """Does the policy, or one in it, ask for the problem that it plays (`Hooks.for_problem`)?"""
+    return any(hook(link, "for_problem") is not None for link in _walk(policy))
+
+
+def for_problem(policy: Policy, instance: Problem, horizon: int) -> Policy:
     """The policy, or its base, once it is told the problem it plays, where it asks for that.
 
     Only a simulation can: some policies need a number that theory takes for known.
     """
-    tells = _own(policy, "informed")
-    if callable(tells):
-        return tells(instance, horizon)  # type: ignore[no-any-return]
-    base = _own(policy, "base")
-    told = base if base is None else informed(base, instance, horizon)
-    return policy if told is None or told is base else with_base(policy, told)
-
-
-def with_law(policy: Policy, draws: int) -> Policy:
-    """The policy, and the bases in it, with laws that are known, by so many draws where they sample."""
-    tells = _own(policy, "with_law")
+    if not asks_for_problem(policy):
+        return policy
+    tells = hook(policy, "for_problem")
     if tells is not None:
-        return tells(draws)  # type: ignore[no-any-return]
-    base = _own(policy, "base")
-    lawful = base if base is None else with_law(base, draws)
-    return policy if lawful is None or lawful is base else with_base(policy, lawful)
+        return cast(Policy, tells(instance, horizon))
+    return _with_inner(policy, lambda base: for_problem(base, instance, horizon))
 
 
-def with_base(policy: Policy, base: Policy) -> Policy:
-    """The same wrapper around another base, whatever kind of class it is."""
-    with warnings.catch_warnings():  # whoever made the policy has been warned already
-        warnings.simplefilter("ignore", InfexWarning)
-        if dataclasses.is_dataclass(policy) and not isinstance(policy, type):
-            return dataclasses.replace(policy, base=base)
-        other = copy.copy(policy)
-        object.__setattr__(other, "base", base)
-        return other
+def with_draws(policy: Policy, draws: int) -> Policy:
+    """The policy, and the bases in it, with propensities that are known: by so many draws, if they sample."""
+    if isinstance(policy, SamplingPolicy):
+        return policy.with_draws(draws)
+    return _with_inner(policy, lambda base: with_draws(base, draws))
 
 
-class InfexNote(NamedTuple):
-    """What the controls remember, and the base's note."""
+class InfexState(NamedTuple):
+    """What the controls of an `Infex` remember, and its base."""
 
     states: tuple[tuple[Any, ...], ...]
     base: Any = None
 
 
-def revived(policy: object, note: Any) -> Any:
-    """A note of a policy by its own hook `revived`.
+def restore_state(policy: Policy, state: Any, dim: int) -> Any:
+    """A policy state that was kept as plain data, as the policy reads it; None if it cannot be the policy's.
 
-    One that has none, such as a wrapper of a user's, passes on what the policy inside it noted, or keeps it
-    somewhere in a note of its own: there the first policy inside that has the hook gets it.
+    `dim` is the number of features. A policy of a user's may remember anything; a wrapper may keep the state
+    of an Infex inside its own.
     """
-    if note is None:
+    if state is None:
         return None
-    chain = traits_of(policy).chain  # type: ignore[arg-type]
-    revives = next((found for link in chain if (found := hook(link, "revived")) is not None), None)
-    if revives is None:
-        return note
-    return revives(note) if hook(policy, "revived") is not None else _inside(note, revives)
+    if isinstance(policy, StatefulPolicy):
+        return policy.restore_state(state, dim)
+    inner = next((link for link in _walk(policy) if isinstance(link, StatefulPolicy)), None)
+    return state if inner is None else _restored_inside(state, inner, dim)
 
 
-def _inside(note: Any, revives: Any) -> Any:
-    """The note, with every note of an Infex in it revived."""
-    if isinstance(note, InfexNote):
-        return revives(note)
-    if isinstance(note, dict):
-        return {name: _inside(part, revives) for name, part in note.items()}
-    if type(note) in (list, tuple):
-        return type(note)(_inside(part, revives) for part in note)
-    return note
+def _restored_inside(state: Any, inner: StatefulPolicy, dim: int) -> Any:
+    """The state of a wrapper, with that of every Infex in it restored."""
+    if isinstance(state, InfexState):
+        return inner.restore_state(state, dim) or state
+    if isinstance(state, dict):
+        return {name: _restored_inside(part, inner, dim) for name, part in state.items()}
+    if type(state) in (list, tuple):
+        return type(state)(_restored_inside(part, inner, dim) for part in state)
+    return state
 
 
-def none_allowed(posterior: Posterior) -> bool:
+def no_arm_allowed(posterior: Posterior) -> bool:
     """Is there no arm that exploring may try?"""
     return posterior.allowed is not None and not posterior.allowed.any()
 
 
 def choose_allowed(
-    policy: Policy,
-    traits: Traits,
-    t: int,
-    posterior: Posterior,
-    rng: np.random.Generator,
-    trusted: bool = True,
+    info: PolicyInfo, t: int, posterior: Posterior, rng: np.random.Generator, all_explored: bool = False
 ) -> Choice:
-    """The policy's choice; among the arms that are allowed, if it does not look after that itself.
+    """The policy's choice among the arms that are allowed; the greedy arm if none is.
 
-    It is not `trusted` with that where all it chooses counts as explored. If no arm is allowed, the
-    greedy one is played.
+    A policy that reads `posterior.allowed` itself is shown all arms, unless `all_explored`: all that it
+    chooses counts as explored.
     """
-    if posterior.allowed is None or (trusted and traits.heeds_allowed):
-        return _checked(policy.choose(t, posterior, rng), traits, posterior)
-    if none_allowed(posterior):
-        turn = None if traits.gate is None else Turn.DROPPED
-        return Choice(posterior.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
-    refuse_some(policy, traits, "`allowed` would", "posterior.allowed itself, and say heeds_allowed = True")
-    seen, places = posterior.among(posterior.allowed)
-    choice = _checked(policy.choose(t, seen, rng), traits, seen)
-    return choice._replace(arm=int(places[arm_of(choice, len(seen))]))
+    if (info.uses_allowed and not all_explored) or (allowed := posterior.allowed) is None:
+        choice = info.chain[0].choose(t, posterior, rng)
+        return choice if info.built_in else _checked_own(choice, posterior)
+    if not allowed.any():
+        status = None if info.controlled_schedule is None else ScheduleStatus.DROPPED
+        return Choice(posterior.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, status)
+    refuse_some(info, "`allowed` would", "posterior.allowed itself, and say uses_allowed = True")
+    seen, places = posterior.among(allowed)
+    choice = info.chain[0].choose(t, seen, rng)
+    if not info.built_in:
+        choice = _checked_own(choice, seen)
+    return choice._replace(arm=int(places[checked_arm(choice, len(seen))]))
 
 
-def refuse_some(policy: Policy, traits: Traits, changes: str, advice: str) -> None:
-    """Refuses to show some arms alone to a learner that knows arms by their indices."""
-    if traits.pupils and not traits.reads_places:
-        raise InvalidArms(
-            f"{safe_repr(policy)} knows arms by their indices, which {changes} change; let it read {advice}"
-        )
+def propensity_allowed(
+    info: PolicyInfo, t: int, posterior: Posterior, arm: int, all_explored: bool = False
+) -> float | None:
+    """The probability that `choose_allowed` picks `arm`; None if the policy does not tell."""
+    tells, allowed = info.propensity, posterior.allowed
+    if tells is None:
+        return None
+    if allowed is None or (info.uses_allowed and not all_explored):
+        return tells(t, posterior, arm)
+    if not allowed.any():
+        return float(arm == posterior.greedy)
+    seen, places = posterior.among(allowed)
+    if not allowed[arm]:  # never, if propensities are known at all
+        return None if tells(t, seen, 0) is None else 0.0
+    return tells(t, seen, int(np.searchsorted(places, arm)))
 
 
-def refuse_offer(policy: Policy, traits: Traits) -> None:
-    """Refuses to offer some arms alone to such a learner."""
-    refuse_some(policy, traits, "an offer of some would", "posterior.places, and say reads_places = True")
-
-
-def unexplored(choice: Choice, posterior: Posterior) -> Choice:
+def without_exploring(choice: Choice, posterior: Posterior) -> Choice:
     """What is played in the place of a choice where the request forbids exploring.
 
     The choice itself if it would not have explored, whatever was drawn; else the greedy arm.
     """
     if not choice.explored and choice.explore_probability == 0.0:
         return choice
-    if (
-        not choice.explored and choice.explore_probability is None
-    ):  # nobody knows what else it might have done
+    if not choice.explored and choice.explore_probability is None:  # it might have done anything else
         return choice._replace(propensity=None, explore_probability=0.0, base_propensity=None)
-    missed = {Turn.DUE: Turn.DROPPED, Turn.MADE_UP: Turn.REST}
-    turn = None if choice.turn is None else missed.get(choice.turn, choice.turn)
-    share = None if choice.explore_probability is None else 1.0
-    return Choice(posterior.greedy, False, None, Reason.FORBIDDEN, None, share, 0.0, None, turn)
+    missed = {ScheduleStatus.DUE: ScheduleStatus.DROPPED, ScheduleStatus.MADE_UP: ScheduleStatus.REST}
+    status = None if choice.schedule_status is None else missed.get(choice.schedule_status)
+    propensity = None if choice.explore_probability is None else 1.0
+    return Choice(
+        posterior.greedy, False, None, Reason.FORBIDDEN, None, propensity, 0.0, None,
+        status or choice.schedule_status,
+    )  # fmt: skip
 
 
-def _checked(choice: Choice, traits: Traits, posterior: Posterior) -> Choice:
-    """The choice, whole, if a user's code had a hand in it."""
-    if traits.trusted:
-        return choice
+def refuse_some(info: PolicyInfo, changes: str, advice: str) -> None:
+    """Refuses to show some arms alone to a learner that knows arms by their indices."""
+    if info.learners and not info.uses_places:
+        raise InvalidArms(
+            f"{safe_repr(info.policy)} knows arms by their indices, which {changes} change; let it read "
+            f"{advice}"
+        )
+
+
+def refuse_offer(info: PolicyInfo) -> None:
+    """Refuses to offer some arms alone to such a learner."""
+    refuse_some(info, "an offer of some would", "posterior.places, and say uses_places = True")
+
+
+def _checked_own(choice: Choice, posterior: Posterior) -> Choice:
+    """A choice in which a user's code had a hand, whole."""
     whole = checked_choice(choice, len(posterior), posterior.dim)
-    refuse_turn(whole, posterior.spent.owed)
+    check_schedule_status(whole, posterior.spent.owed)
     return whole
 
 
-def refuse_turn(choice: Choice, owed: int) -> None:
-    """Refuses a turn that cannot be that of the choice, where so many explorations are owed."""
-    if choice.turn is not None and choice.explored != (choice.turn in (Turn.DUE, Turn.MADE_UP)):
-        raise InvalidChoice(f"a Choice with explored={choice.explored} cannot have the turn {choice.turn!r}")
-    if choice.turn is Turn.MADE_UP and not owed:
+def check_schedule_status(choice: Choice, owed: int) -> None:
+    """Refuses a status that cannot be that of the choice, where so many explorations are owed."""
+    status = choice.schedule_status
+    if status is not None and choice.explored != (status in (ScheduleStatus.DUE, ScheduleStatus.MADE_UP)):
+        raise InvalidChoice(
+            f"a Choice with explored={choice.explored} cannot have the schedule_status {status!r}"
+        )
+    if status is ScheduleStatus.MADE_UP and not owed:
         raise InvalidChoice("no exploration is owed that a Choice could make up for")
-
-
-def law_allowed(traits: Traits, t: int, posterior: Posterior, arm: int, trusted: bool = True) -> float | None:
-    """The chance that `choose_allowed` picks `arm`, if the policy tells."""
-    if traits.propensity is None:
-        return None
-    if posterior.allowed is None or (trusted and traits.heeds_allowed):
-        return traits.propensity(t, posterior, arm)
-    if none_allowed(posterior):
-        return float(arm == posterior.greedy)
-    seen, places = posterior.among(posterior.allowed)
-    if not posterior.allowed[arm]:  # never, if the law is known at all
-        return None if traits.propensity(t, seen, 0) is None else 0.0
-    return traits.propensity(t, seen, int(np.searchsorted(places, arm)))

@@ -1,4 +1,4 @@
-"""What a policy chooses, checked, and how ties are broken."""
+"""What a policy chooses, checked; and how it picks the best arm, with which probability."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from infex.arrays import ROUNDING, Floats
 from infex.checks import quick, real, whole
 from infex.core.choosing import best_arm, tied_arms
 from infex.errors import InvalidChoice
+from infex.models.posterior import Posterior
 
 MOST_LIKELY = 1.0 + 1e-9  # a probability, with rounding
-LARGEST_NOTED = 10**100  # as a whole number in a note
+LARGEST_WHOLE = 10**100  # as a whole number in a policy state
 
 
 class Reason(StrEnum):
@@ -35,7 +36,7 @@ class Reason(StrEnum):
     LASSO = "best by LASSO"
 
 
-class Turn(Enum):
+class ScheduleStatus(Enum):
     """What became of a round's exploration; `None` of a `Choice` is a policy without a schedule."""
 
     REST = "rest"  # none was due, and none happened
@@ -49,49 +50,48 @@ class Choice(NamedTuple):
     """The `arm` a policy chooses, whether it counts as `explored`, and the `reason` in a word or two.
 
     A policy holds no data. What it must remember of its own choices, such as that it has stopped
-    exploring for good, it says in `note` (numbers and texts, in tuples or dicts), and finds in
-    `posterior.note` in the next round; None leaves the note as it was. A bandit saves it. `reason` is
+    exploring for good, it says in `policy_state` (numbers and texts, in tuples or dicts), and finds in
+    `posterior.policy_state` in the next round; None leaves it as it was. A bandit saves it. `reason` is
     one of `Reason` or a text of your own. `features` are what the reward is to be learnt on, where
     that is not the arm's own features.
 
     `propensity` is the chance of this arm, given all rounds before, over the draws of this one;
     `explore_probability` that of exploring in this round, and `base_propensity` that of the arm if it
-    explores. Each is None where it is not known. `turn` is for policies with a schedule. Where a schedule is
-    drawn at random, greedy rounds too need the law of what was not played: a policy tells it by a method
-    `propensity` (see `Hooks`).
+    explores. Each is None where it is not known. `schedule_status` is for policies with a schedule. Where a
+    schedule is drawn at random, greedy rounds too need the law of what was not played: a policy tells
+    it by a method `propensity` (see `Hooks`).
 
     As a base of `Infex` every round of the schedule counts as explored, whatever `explored` says here,
-    unless the policy has `tells_explored = True`.
+    unless the policy has `reports_explored = True`.
     """
 
     arm: int
     explored: bool = True
-    note: Any = None
+    policy_state: Any = None
     reason: str = ""
     features: Floats | None = None
     propensity: float | None = None
     explore_probability: float | None = None
     base_propensity: float | None = None
-    turn: Turn | None = None
+    schedule_status: ScheduleStatus | None = None
 
 
-def explored(arm: int, law: float | None, note: object = None) -> Choice:
+def exploring_choice(arm: int, propensity: float | None, policy_state: object = None) -> Choice:
     """The choice of a policy that explores in every round, with the probability of its arm."""
-    return quick(Choice, (arm, True, note, "", None, law, 1.0, law, None))
+    return quick(Choice, (arm, True, policy_state, "", None, propensity, 1.0, propensity, None))
 
 
-def mixed(chance: float | None, law: float | None, greedy: float | None) -> float | None:
-    """The probability of an arm: by `law` with that chance, else by that of the greedy choice."""
-    if chance is None:
-        return None
-    if chance == 0.0:
-        return greedy
-    if chance == 1.0 or law is None or greedy is None:
-        return law if chance == 1.0 else None
-    return chance * law + (1.0 - chance) * greedy
+def uniform_choice(arms: int, rng: np.random.Generator) -> Choice:
+    """Any of so many arms, in a round that explores."""
+    return exploring_choice(int(rng.integers(arms)), 1.0 / arms)
 
 
-def arm_of(choice: object, arms: int) -> int:
+def is_built_in(thing: object) -> bool:
+    """Is it an object of one of infex's own classes, and not of a user's?"""
+    return type(thing).__module__.startswith("infex.")
+
+
+def checked_arm(choice: object, arms: int) -> int:
     """The arm of a choice, if it is one of so many on offer."""
     if not isinstance(choice, Choice):
         raise InvalidChoice(f"choose must return a Choice, got {type(choice).__name__}")
@@ -106,65 +106,59 @@ def arm_of(choice: object, arms: int) -> int:
 
 def checked_choice(choice: Choice, arms: int, dim: int) -> Choice:
     """A choice, if all of it can be entered: nothing of it may fail later."""
-    arm = arm_of(choice, arms)
+    arm = checked_arm(choice, arms)
     if type(choice.explored) is not bool:
         choice = choice._replace(explored=_truth(choice.explored))
-    if choice.note is not None:
-        refuse_note(choice.note)
+    if choice.policy_state is not None:
+        check_policy_state(choice.policy_state)
     if not isinstance(choice.reason, str):
         raise InvalidChoice(f"the reason of a Choice must be a text, got {choice.reason!r}")
-    if choice.turn is not None and not isinstance(choice.turn, Turn):
-        raise InvalidChoice(f"the turn of a Choice must be a Turn, got {choice.turn!r}")
+    if choice.schedule_status is not None and not isinstance(choice.schedule_status, ScheduleStatus):
+        raise InvalidChoice(
+            f"the schedule_status of a Choice must be a ScheduleStatus, got {choice.schedule_status!r}"
+        )
     if choice.features is not None:
         choice = choice._replace(features=_checked_features(choice.features, dim))
-    shares = [
-        _checked_share(share)
-        for share in (choice.propensity, choice.explore_probability, choice.base_propensity)
-    ]
-    probability, chance, law = shares
-    return choice._replace(arm=arm, propensity=probability, explore_probability=chance, base_propensity=law)
+    propensities = (choice.propensity, choice.explore_probability, choice.base_propensity)
+    propensity, explore, base = map(_checked_probability, propensities)
+    return choice._replace(arm=arm, propensity=propensity, explore_probability=explore, base_propensity=base)
 
 
-def refuse_note(note: object, of_infex: bool = False) -> None:
-    """Refuses a note that a file could not hold, or not give back as it was."""
-    if note is None or isinstance(note, str | bool):
+def check_policy_state(policy_state: object, of_infex: bool = False) -> None:
+    """Refuses a policy state that a file could not hold, or not give back as it was."""
+    if policy_state is None or isinstance(policy_state, str | bool):
         return
-    if isinstance(note, int):
-        if abs(note) > LARGEST_NOTED:
-            raise InvalidChoice("whole numbers in the note of a Choice must be below 10^100 in size")
+    if isinstance(policy_state, int):
+        if abs(policy_state) > LARGEST_WHOLE:
+            raise InvalidChoice("whole numbers in the policy_state of a Choice must be below 10^100 in size")
         return
-    if isinstance(note, float):
-        if not math.isfinite(note):
-            raise InvalidChoice(f"numbers in the note of a Choice must be finite, got {note!r}")
+    if isinstance(policy_state, float):
+        if not math.isfinite(policy_state):
+            raise InvalidChoice(
+                f"numbers in the policy_state of a Choice must be finite, got {policy_state!r}"
+            )
         return
-    if isinstance(note, dict) and all(isinstance(key, str) for key in note):
-        note = list(note.values())
-    named = isinstance(note, tuple) and type(note) is not tuple
-    if not isinstance(note, list | tuple) or (named and not of_infex and not _is_ours(note)):
-        kind = type(note).__name__
+    if isinstance(policy_state, dict) and all(isinstance(key, str) for key in policy_state):
+        policy_state = list(policy_state.values())
+    named = isinstance(policy_state, tuple) and type(policy_state) is not tuple
+    if not isinstance(policy_state, list | tuple) or (
+        named and not of_infex and not is_built_in(policy_state)
+    ):
+        kind = type(policy_state).__name__
         raise InvalidChoice(
-            f"the note of a Choice must be numbers and texts in tuples, lists or dicts; got a {kind}"
+            f"the policy_state of a Choice must be numbers and texts in tuples, lists or dicts; got a {kind}"
         )
-    for part in note:
-        refuse_note(part, of_infex or _is_ours(note))
+    for part in policy_state:
+        check_policy_state(part, of_infex or is_built_in(policy_state))
 
 
-def _is_ours(note: Any) -> bool:
-    """Is it a named tuple of infex's own? Those inside it are known by the controls that they are of."""
-    return type(note).__module__.startswith("infex.")
-
-
-def _checked_share(share: object) -> float | None:
-    if share is None:
+def _checked_probability(probability: object) -> float | None:
+    if probability is None:
         return None
-    number = real(
-        "propensity, explore_probability and base_propensity of a Choice", share, least=0, error=InvalidChoice
-    )
+    called = "propensity, explore_probability and base_propensity of a Choice"
+    number = real(called, probability, least=0, error=InvalidChoice)
     if number > MOST_LIKELY:
-        raise InvalidChoice(
-            "propensity, explore_probability and base_propensity of a Choice must be at most 1, got "
-            f"{share!r}"
-        )
+        raise InvalidChoice(f"{called} must be at most 1, got {probability!r}")
     return number
 
 
@@ -208,34 +202,60 @@ def best(scores: Floats) -> int:
     return best_arm(given)
 
 
-def lowest(scores: Floats) -> int:
-    """The same of scores that are an array of floats; refuses them if one is no number."""
+def first_best(scores: Floats) -> int:
+    """`best` of scores that are an array of floats; refuses them if none is a number."""
     if (arm := best_arm(scores)) < 0:
         raise InvalidChoice("no arm has a finite score: are the settings of the policy too large?")
     return arm
 
 
-def tied(scores: Floats) -> list[int]:
+def best_arms(scores: Floats) -> list[int]:
     """All arms of the largest score.
 
-    >>> tied(np.array([0.1, 0.3, 0.3 + 1e-15]))
+    >>> best_arms(np.array([0.1, 0.3, 0.3 + 1e-15]))
     [1, 2]
     """
     arms = tied_arms(scores)
-    return arms or [lowest(scores)]  # which refuses scores that are no numbers
+    return arms or [first_best(scores)]  # which refuses scores that are no numbers
 
 
-def picked(scores: Floats, ties: Ties, rng: np.random.Generator) -> tuple[int, float]:
-    """The best arm, among ties the lowest index or one drawn uniformly; and with which probability."""
+def pick(scores: Floats, ties: Ties, rng: np.random.Generator) -> tuple[int, float]:
+    """The best arm, among ties the lowest index or one drawn uniformly; and its probability."""
     if ties == "lowest":
-        return lowest(scores), 1.0
-    arms = tied(scores)
+        return first_best(scores), 1.0
+    arms = best_arms(scores)
     return (arms[0], 1.0) if len(arms) == 1 else (arms[int(rng.integers(len(arms)))], 1.0 / len(arms))
 
 
-def share(scores: Floats, ties: Ties, arm: int) -> float:
-    """The probability that `picked` picks `arm`."""
+def pick_propensity(scores: Floats, ties: Ties, arm: int) -> float:
+    """The probability that `pick` picks `arm`."""
     if ties == "lowest":
-        return float(arm == lowest(scores))
-    arms = tied(scores)
+        return float(arm == first_best(scores))
+    arms = best_arms(scores)
     return (arm in arms) / len(arms)
+
+
+def draw(probabilities: Floats, rng: np.random.Generator) -> Choice:
+    """The choice of an arm by the probabilities of all, (K,), in a round that explores."""
+    arm = int(rng.choice(probabilities.size, p=probabilities))
+    return exploring_choice(arm, float(probabilities[arm]))
+
+
+class IndexPolicy:
+    """A policy that explores in every round, by the arm of the largest index."""
+
+    __slots__ = ()
+
+    ties: Ties
+
+    def index(self, posterior: Posterior) -> Floats:
+        """The index of every arm, (K,)."""
+        raise NotImplementedError
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The arm of the largest index."""
+        return exploring_choice(*pick(self.index(posterior), self.ties, rng))
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """1 for the arm of the largest index; shared among ties that are broken at random."""
+        return pick_propensity(self.index(posterior), self.ties, arm)

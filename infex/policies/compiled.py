@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from infex.core.choosing import Base, Kind, Reads, Wrap
-from infex.core.general import Control, ControlKind
-from infex.policies.base import Policy, hook
+from infex.core.controls import Control, ControlKind
+from infex.policies.base import Policy
+from infex.policies.choice import is_built_in
 from infex.schedules.base import Schedule
 
 READ_PULLS = (Kind.UCB1, Kind.GAUSSIAN_TS, Kind.PLAIN_HYBRID_TS)
@@ -85,9 +86,10 @@ class CompiledSpec(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Can a loop play it that keeps neither notes nor pulls, and looks at no control?"""
-        notes = self.base.kind in (*READ_PULLS, Kind.RARELY_SWITCHING) or self.wrap.kind != Wrap.NOTHING
-        return not notes and self.controls is None and not self.apart
+        """Can a loop play it that keeps neither policy states nor pulls, and looks at no control?"""
+        keeps_state = self.base.kind == Kind.RARELY_SWITCHING or self.wrap.kind != Wrap.NOTHING
+        reads_pulls = self.base.kind in READ_PULLS
+        return not (keeps_state or reads_pulls) and self.controls is None and not self.apart
 
     @property
     def reads(self) -> Reads:
@@ -117,15 +119,15 @@ class CompiledSpec(NamedTuple):
 
 
 def wrapped(base: Policy, wrap: WrapperSpec) -> CompiledSpec | None:
-    """The form of a policy with something around it, if the loops know both."""
-    form = compiled_spec(base)
-    if not isinstance(form, CompiledSpec) or not form.is_base or form.wrap.kind != Wrap.NOTHING:
+    """The specification of a policy with something around it, if the loops know both."""
+    spec = compiled_spec(base)
+    if not isinstance(spec, CompiledSpec) or not spec.is_base or spec.wrap.kind != Wrap.NOTHING:
         return None
-    return form._replace(wrap=wrap, schedule=None, random_ties=False)
+    return spec._replace(wrap=wrap, schedule=None, random_ties=False)
 
 
 class ForcedSpec(NamedTuple):
-    """Forced sampling or a LASSO bandit, which has a loop of its own (`infex.core.forced`).
+    """Forced sampling or a LASSO bandit: see `infex.core.models.LassoModel`.
 
     `forces`: are there forced rounds? Their estimate, by LASSO of strength `first`, keeps arms within
     `keep`/2 of its best. That from n rewards has the strength later sqrt((of_n log n + of_d log d)/n). A
@@ -142,12 +144,8 @@ class ForcedSpec(NamedTuple):
 
 
 def compiled_spec(policy: Policy) -> CompiledSpec | ForcedSpec | None:
-    """How compiled loops play a policy, if they can: what its `compiled` says.
-
-    A subclass may decide otherwise than the class whose `compiled` it inherits, so it must have its own.
-    """
-    tells = hook(policy, "compiled")
-    if tells is None or "compiled" not in vars(type(policy)):
+    """How compiled loops play a policy, if they can: what the method `compiled` of a built-in policy says."""
+    if not is_built_in(policy) or "compiled" not in vars(type(policy)):
         return None
-    form: CompiledSpec | ForcedSpec | None = tells()
-    return form
+    spec: CompiledSpec | ForcedSpec | None = policy.compiled()  # type: ignore[attr-defined]
+    return spec

@@ -10,11 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of
-from infex.checks import safe_repr, whole
+from infex.checks import safe_repr, set_fields, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import Played, PlayedChanging, Policy, Traits, checked, informed, traits_of
-from infex.policies.choice import Choice, arm_of, best, lowest
+from infex.policies.base import (
+    ChangingProblem,
+    Policy,
+    Problem,
+    StatefulPolicy,
+    checked,
+    for_problem,
+    policy_info,
+    restore_state,
+)
+from infex.policies.choice import Choice, best, checked_arm, first_best
 from infex.policies.ucb import LinUCB
 from infex.streams import stream
 
@@ -25,7 +34,7 @@ LOGGED = 200  # arm sets that a simulation shows it
 
 @final
 @dataclass(frozen=True, slots=True)
-class ContextReduction:
+class ContextReduction(StatefulPolicy):
     """Lets `base` play a fixed set of actions where arms are drawn anew each round.
 
     The reduction of Hanna, Yang and Fragouli (2023). An action is a direction w of the parameter. To
@@ -45,39 +54,40 @@ class ContextReduction:
     content: str = field(init=False, repr=False, default="")
     actions: Any = field(init=False, repr=False, compare=False, default=None)
     towards: Any = field(init=False, repr=False, compare=False, default=None)
-    _traits: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_traits", _checked_base(self.base))
-        object.__setattr__(self, "directions", _checked_directions(self.directions))
-        object.__setattr__(self, "seed", whole("seed", self.seed))
+        _check_base(self.base)
+        set_fields(self, directions=_checked_directions(self.directions), seed=whole("seed", self.seed))
         if self.samples is not None:
             samples = _checked_samples(self.samples)
             drawn = stream(self.seed, "directions", samples.shape[2]).standard_normal(
                 (self.directions, samples.shape[2])
             )
             towards = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-            object.__setattr__(self, "samples", samples)
-            object.__setattr__(self, "content", hashlib.blake2b(samples.tobytes()).hexdigest())
-            object.__setattr__(self, "towards", towards)
-            object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
+            set_fields(
+                self,
+                samples=samples,
+                content=hashlib.blake2b(samples.tobytes()).hexdigest(),
+                towards=towards,
+                actions=np.ascontiguousarray(_means(samples, towards).T),
+            )
 
     def __repr__(self) -> str:
         return f"ContextReduction({safe_repr(self.base)}, directions={self.directions}, seed={self.seed})"
 
-    def informed(self, instance: Played, horizon: int) -> ContextReduction:
+    def for_problem(self, instance: Problem, horizon: int) -> ContextReduction:
         """The policy once a simulation has shown it arm sets that it will not meet."""
-        base = informed(self.base, instance, horizon)
+        base = for_problem(self.base, instance, horizon)
         if self.samples is not None:
             return self if base is self.base else replace(self, base=base)
-        if not isinstance(instance, PlayedChanging):
+        if not isinstance(instance, ChangingProblem):
             return replace(self, base=base, samples=np.array(instance.arms)[None])
         sets = [columns.T for _, block in instance.blocks(self.seed + 2**40, LOGGED) for columns in block]
         return replace(self, base=base, samples=np.array(sets))
 
-    def accepts(self, note: object, dim: int) -> bool:
-        """What the base accepts."""
-        return self._traits.accepts is None or bool(self._traits.accepts(note, dim))
+    def restore_state(self, state: Any, dim: int) -> Any:
+        """That of the base."""
+        return restore_state(self.base, state, dim)
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm towards which the base's action points; the reward is learnt on the action."""
@@ -90,21 +100,22 @@ class ContextReduction:
         if not posterior.shows_all:  # whose best is not the arm that the mean of an action was taken over
             raise InvalidArms(f"{safe_repr(self)} needs all arms of a round: none may be masked or left out")
         choice = self.base.choose(t, posterior.on(self.actions), rng)
-        action = arm_of(choice, self.directions)
+        action = checked_arm(choice, self.directions)
         arm = best(posterior.arms @ self.towards[action])
-        return Choice(arm, choice.explored, choice.note, choice.reason, self.actions[:, action].copy())
+        return Choice(
+            arm, choice.explored, choice.policy_state, choice.reason, self.actions[:, action].copy()
+        )
 
 
-def _checked_base(base: Policy) -> Traits:
-    traits = traits_of(checked("base", base))
-    if traits.uses_explored:
+def _check_base(base: Policy) -> None:
+    info = policy_info(checked("base", base))
+    if info.uses_explored:
         raise InvalidSetting(f"the base must not keep exploring rounds apart: {safe_repr(base)}")
-    if traits.gates:  # whose losses would be those of actions, not of the arms that are played
+    if info.controlled_schedules:  # whose losses would be those of actions, not of the arms that are played
         raise InvalidSetting(
             f"the base must not say itself when it explores: {safe_repr(base)}; put ContextReduction inside, "
             "as in Infex(ContextReduction(LinUCB()), every(20))"
         )
-    return traits
 
 
 def _checked_directions(directions: object) -> int:
@@ -128,6 +139,6 @@ def _means(samples: Floats, towards: Floats) -> Floats:
     """g(w) of every direction: the mean, over arm sets, of the arm that `best` finds by x'w."""
     found = np.empty_like(towards)
     for place, direction in enumerate(towards):
-        tops = [lowest(scores) for scores in np.ascontiguousarray(samples @ direction)]
+        tops = [first_best(scores) for scores in np.ascontiguousarray(samples @ direction)]
         found[place] = samples[np.arange(len(samples)), tops].mean(axis=0)
     return found

@@ -1,4 +1,4 @@
-"""When a due round may explore: the gate of a schedule and the controls around it."""
+"""Which rounds explore: a schedule and the controls around it, which may keep a round from exploring."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final, overload
 
-from infex.checks import one_of, real, safe_repr, whole
-from infex.core.general import ControlKind
+from infex.checks import one_of, real, safe_repr, set_fields, whole
+from infex.core.controls import ControlKind
 from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
 from infex.models.posterior import Posterior
-from infex.policies.base import none_allowed
-from infex.policies.choice import Reason, Turn
+from infex.policies.base import no_arm_allowed
+from infex.policies.choice import Reason, ScheduleStatus
 from infex.policies.compiled import ControlSpec, ControlsSpec
-from infex.schedules.base import Family, Schedule, chance, checked, has, is_drawn
+from infex.schedules.base import BuiltinSchedule, Schedule, checked, explore_probability, has, is_random
 from infex.schedules.combined import Budget, Union
 from infex.schedules.periodic import Listed, never
 
@@ -25,11 +25,11 @@ Missed = Literal["drop", "make up"]
 class Control:
     """A schedule around another, which may keep a round that is due from exploring.
 
-    A control of your own is a frozen dataclass that inherits from this one, has a `schedule`, and
-    says in `objects` or `refuses` when a round may not explore: the text they give is the `reason` of the
-    decision. Each method changes nothing. `state` is what `begin` and the other verbs gave last; leave them
-    out, and it is empty. Its rounds depend on the run, so it has no `count` and `when` of its own; `planned`
-    has.
+    A control of your own is a frozen dataclass that inherits from this one and has a `schedule`. It says in
+    `objects` or `refuses` when a round may not explore: the text they give is the `reason` of the decision.
+    What it must remember is its `state`, a NamedTuple of numbers and texts, which `initial_state`,
+    `after_skip` and `after_exploring` return; leave them out, and it is empty. No method changes anything.
+    Its rounds depend on the run, so it has no `count` and `when` of its own; `planned` has.
 
     >>> from dataclasses import dataclass
     >>> from infex import Infex, LinUCB, every
@@ -66,7 +66,7 @@ class Control:
 
     @property
     def window(self) -> int | None:
-        """How many rounds back it looks at what was spent; None if at none, or at all of them."""
+        """Over how many rounds it counts what was spent; None if it does not, or over all of them."""
         return None
 
     @property
@@ -74,20 +74,21 @@ class Control:
         """How many rounds after an exploration the next one may be made up for, at the earliest."""
         return 1
 
+    @property
+    def drawn(self) -> bool:
+        """Are the rounds it objects to drawn at random? Then the chance of exploring is not known."""
+        return False
+
     def explores(self, t: int) -> bool:
-        """Is exploration due in round t, as planned? What is known decides on top of it."""
+        """Is exploration planned in round t? What is known decides on top of it."""
         return self.planned.explores(t)
 
-    def begin(self) -> State:
-        """What it remembers at first: a NamedTuple of numbers and texts."""
-        return ()
-
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
-        """Why round t may not explore, if it may not."""
+        """Why round t may not explore; None if it may."""
         return None
 
     def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
-        """Why an arm with that estimated loss may not be tried, if it may not."""
+        """Why an arm with that estimated loss may not be tried; None if it may."""
         return None
 
     def ends(self, posterior: Posterior, state: State) -> bool:
@@ -98,91 +99,78 @@ class Control:
         """The first round after t to which it will not object for what was spent, as far as is known now."""
         return t + 1
 
-    @property
-    def drawn(self) -> bool:
-        """Are the rounds it objects to drawn at random? Then the chance of exploring is not known."""
-        return False
+    def initial_state(self) -> State:
+        """Its state before the first round."""
+        return ()
 
-    def skipped(self, posterior: Posterior, state: State) -> State:
-        """The state after it has kept a round from exploring that was due, or owed."""
+    def after_skip(self, posterior: Posterior, state: State) -> State:
+        """Its state after it has kept a round from exploring that was due, or owed."""
         return state
 
-    def explored(self, loss: float, state: State) -> State:
-        """The state after a round that explored, with its estimated loss."""
+    def after_exploring(self, loss: float, state: State) -> State:
+        """Its state after a round that explored, with the estimated loss of the arm."""
         return state
 
     def compiled(self) -> ControlSpec | None:
-        """How a compiled loop looks after it; None if only Python can."""
+        """How a compiled loop plays a built-in control; None if only Python can."""
         return None
 
 
-@final
-class Limit(Control):
-    """A budget of explorations: as a schedule by itself, it is spent by all that the bandit explores."""
+class RoundVerdict(NamedTuple):
+    """Does a round explore, what becomes of its exploration, why, and which control objects, by its index?"""
 
-    __slots__ = ("budget", "schedule")
-
-    plans = True
-
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self.schedule = budget.schedule
-
-    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
-        return Reason.BUDGET_SPENT if posterior.spent.done >= self.budget.limit else None
-
-    def ends(self, posterior: Posterior, state: State) -> bool:
-        return posterior.spent.done >= self.budget.limit
-
-    def compiled(self) -> ControlSpec:
-        return ControlSpec(ControlKind.LIMITS, limit=self.budget.limit)
-
-
-class Opening(NamedTuple):
-    """What a gate says of a round: does it explore, what becomes of its exploration, why, and who objects."""
-
-    opens: bool
-    turn: Turn
+    explores: bool
+    schedule_status: ScheduleStatus
     reason: str
-    place: int | None = None  # of the control that objects
+    control: int | None = None
 
     @property
     def due(self) -> bool:
         """Was exploration due?"""
-        return self.turn is not Turn.REST and self.turn is not Turn.MADE_UP
+        return self.schedule_status not in (ScheduleStatus.REST, ScheduleStatus.MADE_UP)
 
 
-DUE = Opening(True, Turn.DUE, Reason.SCHEDULED)
-OWED = Opening(True, Turn.MADE_UP, Reason.MADE_UP)
-REST = Opening(False, Turn.REST, Reason.GREEDY)
+DUE = RoundVerdict(True, ScheduleStatus.DUE, Reason.SCHEDULED)
+MADE_UP = RoundVerdict(True, ScheduleStatus.MADE_UP, Reason.MADE_UP)
+REST = RoundVerdict(False, ScheduleStatus.REST, Reason.GREEDY)
 
 States = tuple[State, ...]
 
 
 @final
-class Gate:
-    """A schedule with its controls, the inner ones first; settings, read off once."""
+class ControlledSchedule:
+    """A schedule with the controls around it, the inner ones first: which rounds explore, and why not.
+
+    `plan` is the schedule inside. `drawn`: are rounds drawn at random? `refuses_arms`: can a control refuse
+    an arm for its cost? `lookback`: over how many rounds do controls count what was spent?
+    """
 
     __slots__ = (
-        "_asked", "_empty", "drawn", "hidden", "layers", "plan", "refusing", "schedule", "spacing", "span",
+        "_empty", "_hides_chance", "_order", "controls", "drawn", "lookback", "plan", "refuses_arms",
+        "spacing",
     )  # fmt: skip
 
     def __init__(self, schedule: Schedule | Control) -> None:
-        self.schedule = schedule
-        self.plan, self.layers = _peeled(schedule)
-        self.hidden = any(layer.drawn for layer in self.layers)
-        self.drawn = is_drawn(self.plan) or self.hidden
-        self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.layers)
-        self.spacing = max((layer.spacing for layer in self.layers), default=1)
-        order = sorted(range(len(self.layers)), key=lambda place: not self.layers[place].plans)
-        self._asked = tuple(order)  # first of all those that say which rounds are due
-        self._empty = isinstance(self.plan, Family) and math.isinf(self.plan.when(1))
-        windows = [layer.window for layer in self.layers if layer.window is not None]
-        self.span = max([self.spacing if self.spacing > 1 else 0, *windows])
+        controls: list[Control] = []
+        while isinstance(schedule, Control | Budget):
+            if isinstance(schedule, Budget):  # in a bandit all its explorations count, under any policy
+                schedule = Limited(schedule.schedule, schedule.limit)
+            controls.append(schedule)
+            schedule = schedule.schedule
+        self.plan, self.controls = schedule, tuple(reversed(controls))
+        self._hides_chance = any(control.drawn for control in self.controls)
+        self.drawn = is_random(self.plan) or self._hides_chance
+        self.refuses_arms = any(type(control).refuses is not Control.refuses for control in self.controls)
+        self.spacing = max((control.spacing for control in self.controls), default=1)
+        # first of all those that say which rounds are due
+        self._order = sorted(range(len(self.controls)), key=lambda place: not self.controls[place].plans)
+        self._empty = isinstance(self.plan, BuiltinSchedule) and math.isinf(self.plan.when(1))
+        windows = [control.window for control in self.controls if control.window is not None]
+        self.lookback = max([self.spacing if self.spacing > 1 else 0, *windows])
 
     def parts(self) -> Iterator[object]:
         """The schedule and the controls, and all schedules that these hold."""
-        held: list[object] = [self.plan, *self.layers]
+        held: list[object] = [self.plan, *self.controls]
         while held:
             part = held.pop()
             yield part
@@ -191,94 +179,109 @@ class Gate:
             elif isinstance(part, Budget):
                 held.append(part.schedule)
 
-    def begin(self) -> States:
-        """What the controls remember at first."""
-        return tuple(layer.begin() for layer in self.layers)
+    def initial_states(self) -> States:
+        """The states of all controls before the first round."""
+        return tuple(control.initial_state() for control in self.controls)
 
-    def opening(self, t: int, posterior: Posterior, states: States) -> Opening:
+    def judge(self, t: int, posterior: Posterior, states: States) -> RoundVerdict:
         """Does round t explore, and why, or why not?"""
         due = self.plan.explores(t)
-        if not due:
-            owed = posterior.spent.owed
-            if not owed or not self._may_make_up(t, posterior):
-                return REST
-        for place in self._asked:
-            layer = self.layers[place]
-            if reason := layer.objects(t, posterior, states[place]):
-                _refuse_reason(layer, "objects", reason)
-                if layer.plans:  # then it was never due
-                    return Opening(False, Turn.REST, reason if due else Reason.GREEDY)
-                return self._closed(due, reason, place)
+        if not due and not (posterior.spent.owed and self._may_make_up(t, posterior)):
+            return REST
+        for place in self._order:
+            control = self.controls[place]
+            if reason := control.objects(t, posterior, states[place]):
+                _check_reason(control, "objects", reason)
+                if control.plans:  # then it was never due
+                    return RoundVerdict(False, ScheduleStatus.REST, reason if due else Reason.GREEDY)
+                return self._skipped(due, reason, place)
         if not posterior.may_explore:
-            return self._closed(due, Reason.FORBIDDEN, None)
-        if none_allowed(posterior):
-            return self._closed(due, Reason.NO_ARM_ALLOWED, None)
-        return DUE if due else OWED
+            return self._skipped(due, Reason.FORBIDDEN)
+        if no_arm_allowed(posterior):
+            return self._skipped(due, Reason.NO_ARM_ALLOWED)
+        return DUE if due else MADE_UP
 
-    def admits(self, opening: Opening, t: int, loss: float, posterior: Posterior, states: States) -> Opening:
-        """The same once the arm is known, with its estimated loss."""
-        if self.refusing:
-            for place, layer in enumerate(self.layers):
-                if reason := layer.refuses(t, loss, posterior, states[place]):
-                    _refuse_reason(layer, "refuses", reason)
-                    return self._closed(opening.due, reason, place)
-        return opening
+    def judge_arm(
+        self, verdict: RoundVerdict, t: int, loss: float, posterior: Posterior, states: States
+    ) -> RoundVerdict:
+        """The verdict on a round that explores once its arm is known, with the estimated loss."""
+        if self.refuses_arms:
+            for place, control in enumerate(self.controls):
+                if reason := control.refuses(t, loss, posterior, states[place]):
+                    _check_reason(control, "refuses", reason)
+                    return self._skipped(verdict.due, reason, place)
+        return verdict
 
-    def _closed(self, due: bool, reason: str, place: int | None) -> Opening:
-        """A round that does not explore: one that was due is owed from now on, or dropped."""
+    def _skipped(self, due: bool, reason: str, control: int | None = None) -> RoundVerdict:
+        """A round that does not explore: if it was due, it is owed from now on, or dropped."""
         if not due:
-            return Opening(False, Turn.REST, Reason.GREEDY, place)
-        asked = self.layers if place is None else (self.layers[place],)
-        owed = any(layer.missed == "make up" for layer in asked)
-        return Opening(False, Turn.OWED if owed else Turn.DROPPED, reason, place)
+            return RoundVerdict(False, ScheduleStatus.REST, Reason.GREEDY, control)
+        asked = self.controls if control is None else (self.controls[control],)
+        owed = any(each.missed == "make up" for each in asked)
+        return RoundVerdict(False, ScheduleStatus.OWED if owed else ScheduleStatus.DROPPED, reason, control)
 
-    def chance(self, t: int, posterior: Posterior, opening: Opening, states: States) -> float | None:
-        """The chance that round t explores, given all before it and that no arm is refused."""
+    def explore_probability(
+        self, verdict: RoundVerdict, t: int, posterior: Posterior, states: States
+    ) -> float | None:
+        """The probability that round t explores, given all before it and that no arm is refused."""
         if not posterior.may_explore:
             return 0.0
-        if self.hidden:
-            return 0.0 if opening.turn is Turn.REST and not is_drawn(self.plan) else None
-        if not self.drawn or opening.opens != opening.due:
-            return 1.0 if opening.opens else 0.0
-        if opening.opens and posterior.spent.owed and self._may_make_up(t, posterior):
+        if self._hides_chance:
+            resting = verdict.schedule_status is ScheduleStatus.REST and not is_random(self.plan)
+            return 0.0 if resting else None
+        if not self.drawn or verdict.explores != verdict.due:
+            return 1.0 if verdict.explores else 0.0
+        if verdict.explores and posterior.spent.owed and self._may_make_up(t, posterior):
             return 1.0  # due or not, this round would explore
-        if none_allowed(posterior) or any(
-            layer.objects(t, posterior, state) for layer, state in zip(self.layers, states, strict=True)
+        if no_arm_allowed(posterior) or any(
+            control.objects(t, posterior, state) for control, state in zip(self.controls, states, strict=True)
         ):
             return 0.0
-        return chance(self.plan, t)
+        return explore_probability(self.plan, t)
 
-    def after_skip(self, opening: Opening, posterior: Posterior, states: States) -> States:
-        """What the controls remember after a round that one of them kept from exploring."""
-        if opening.place is None:
+    def after_skip(self, verdict: RoundVerdict, posterior: Posterior, states: States) -> States:
+        """The states after a round that a control kept from exploring."""
+        place = verdict.control
+        if place is None:
             return states
-        changed = self.layers[opening.place].skipped(posterior, states[opening.place])
-        return (*states[: opening.place], changed, *states[opening.place + 1 :])
+        changed = self.controls[place].after_skip(posterior, states[place])
+        return (*states[:place], changed, *states[place + 1 :])
 
     def after_exploring(self, loss: float, states: States) -> States:
-        """What the controls remember after a round that explored."""
-        if not self.layers:
-            return states
-        return tuple(layer.explored(loss, state) for layer, state in zip(self.layers, states, strict=True))
+        """The states after a round that explored."""
+        pairs = zip(self.controls, states, strict=True)
+        return tuple(control.after_exploring(loss, state) for control, state in pairs)
+
+    def rests_after(self, t: int) -> float:
+        """How many rounds after t surely do not explore; 0 where draws or controls decide."""
+        if self.controls or self.drawn or not isinstance(self.plan, BuiltinSchedule):
+            return 0
+        try:
+            return self.plan.when(self.plan.count(t) + 1) - t - 1
+        except OutOfReach:  # a union that is too dense to be counted
+            return 0
 
     def next_due(self, t: int, posterior: Posterior, states: States) -> int | None:
         """The first round after t in which exploration is due, as far as is known now."""
-        if any(layer.ends(posterior, state) for layer, state in zip(self.layers, states, strict=True)):
+        pairs = zip(self.controls, states, strict=True)
+        if any(control.ends(posterior, state) for control, state in pairs):
             return None
         if posterior.spent.owed and self._may_make_up(t + 1, posterior):
             return t + 1
-        first = max([t + 1, *(layer.earliest(t, posterior) for layer in self.layers)])
+        first = max([t + 1, *(control.earliest(t, posterior) for control in self.controls)])
         due = min(self._planned_from(first), self._made_up_from(posterior))
         return None if math.isinf(due) else int(due)
 
     def compiled(self) -> ControlsSpec | None:
-        """How a compiled loop looks after the controls; None if one of them needs Python."""
+        """How a compiled loop plays the controls; None if one of them needs Python."""
         rows = [
-            layer.compiled() if "compiled" in vars(type(layer)) else None  # a subclass may judge otherwise
-            for layer in self.layers
+            control.compiled()
+            if "compiled" in vars(type(control))
+            else None  # a subclass may judge otherwise
+            for control in self.controls
         ]
         found = tuple(row for row in rows if row is not None)
-        return ControlsSpec(found, self.spacing, self.span) if len(found) == len(rows) else None
+        return ControlsSpec(found, self.spacing, self.lookback) if len(found) == len(rows) else None
 
     def _planned_from(self, first: int) -> float:
         """The first round of the plan from `first` on; inf if there is none, or it cannot be told."""
@@ -301,20 +304,11 @@ class Gate:
         return self.spacing == 1 or posterior.spent.since(t - self.spacing + 1)[0] == 0
 
 
-def _refuse_reason(layer: Control, verb: str, reason: object) -> None:
+def _check_reason(control: Control, method: str, reason: object) -> None:
     if not isinstance(reason, str):
         raise InvalidChoice(
-            f"{type(layer).__name__}.{verb} must give the reason as a text, or None; got {reason!r}"
+            f"{type(control).__name__}.{method} must give the reason as a text, or None; got {reason!r}"
         )
-
-
-def _peeled(schedule: Schedule | Control) -> tuple[Schedule, tuple[Control, ...]]:
-    """The schedule inside, and the controls around it, the inner ones first."""
-    layers: list[Control] = []
-    while isinstance(schedule, Control | Budget):
-        layers.append(Limit(schedule) if isinstance(schedule, Budget) else schedule)
-        schedule = schedule.schedule
-    return schedule, tuple(reversed(layers))
 
 
 class GuardedState(NamedTuple):
@@ -334,11 +328,11 @@ class Guarded(Control):
 
     def __post_init__(self) -> None:
         Control.__post_init__(self)
-        object.__setattr__(self, "cost_limit", real("cost_limit", self.cost_limit, least=0))
+        set_fields(self, cost_limit=real("cost_limit", self.cost_limit, least=0))
         if self.window is not None:
-            object.__setattr__(self, "window", whole("window", self.window, least=1))
+            set_fields(self, window=whole("window", self.window, least=1))
 
-    def begin(self) -> State:
+    def initial_state(self) -> State:
         return GuardedState()
 
     def ends(self, posterior: Posterior, state: State) -> bool:
@@ -352,7 +346,7 @@ class Guarded(Control):
         cost = spent.cost if self.window is None else spent.since(t - self.window + 1)[1]
         return Reason.COST_LIMIT if cost + loss > self.cost_limit else None
 
-    def skipped(self, posterior: Posterior, state: State) -> State:
+    def after_skip(self, posterior: Posterior, state: State) -> State:
         return GuardedState(stopped=self.window is None)
 
     def compiled(self) -> ControlSpec:
@@ -392,9 +386,9 @@ class Limited(Control):
 
     def __post_init__(self) -> None:
         Control.__post_init__(self)
-        object.__setattr__(self, "limit", whole("limit", self.limit, least=0))
+        set_fields(self, limit=whole("limit", self.limit, least=0))
         if self.window is not None:
-            object.__setattr__(self, "window", whole("window", self.window, least=1))
+            set_fields(self, window=whole("window", self.window, least=1))
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         spent = posterior.spent
@@ -465,7 +459,7 @@ class Paused(Control):
                 f"when must be a function of the round, or a schedule, got {safe_repr(self.when)}"
             )
         one_of("missed", self.missed, ("drop", "make up"))
-        object.__setattr__(self, "at_most", _share(self.at_most))
+        set_fields(self, at_most=_share(self.at_most))
 
     @property
     def by_rounds(self) -> bool:
@@ -479,7 +473,7 @@ class Paused(Control):
 
     @property
     def drawn(self) -> bool:
-        return isinstance(self.when, Schedule) and is_drawn(self.when)
+        return isinstance(self.when, Schedule) and is_random(self.when)
 
     @property
     def spacing(self) -> int:

@@ -7,12 +7,12 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, whole
-from infex.core.forced import fading_strength, least_estimate
+from infex.checks import one_of, real, set_fields, whole
+from infex.core.models import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import Played, PlayedFixed
-from infex.policies.choice import TIES, Choice, Reason, Ties, best, explored, picked, share
+from infex.policies.base import FixedProblem, Problem
+from infex.policies.choice import TIES, Choice, Reason, Ties, best, pick, pick_propensity, uniform_choice
 from infex.policies.compiled import ForcedSpec
 
 Rule = Literal["log", "blocks"]
@@ -66,7 +66,7 @@ class Forced:
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
         if self.is_forced(t, posterior.dim):
-            return explored(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+            return uniform_choice(len(posterior), rng)
         return Choice(self._best(posterior), False, None, self.reason, None, 1.0, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
@@ -111,28 +111,24 @@ class OLSBandit(Forced):
 
     def __post_init__(self) -> None:
         one_of("rule", self.rule, RULES)
-        object.__setattr__(self, "keep", real("keep", self.keep, least=0))
+        set_fields(self, keep=real("keep", self.keep, least=0))
         if self.scale is not None:
-            object.__setattr__(self, "scale", real("scale", self.scale, above=0))
+            set_fields(self, scale=real("scale", self.scale, above=0))
         if self.preset is not None:
             one_of("preset", self.preset, ("paper",))
             if self.scale is not None or self.keep != 0.5:
                 got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
                 raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
 
-    def informed(self, instance: Played, horizon: int) -> "OLSBandit":
+    def for_problem(self, instance: Problem, horizon: int) -> "OLSBandit":
         """The policy once it is told the problem: a preset asks for the true gap."""
         if self.preset is None:
             return self
-        gaps = instance.gaps if isinstance(instance, PlayedFixed) else np.zeros(0)
+        gaps = instance.gaps if isinstance(instance, FixedProblem) else np.zeros(0)
         if not (gaps > 0).any():
             raise InvalidSetting("preset 'paper' needs fixed arms with a gap; say scale and keep instead")
         scale = 8.0 * instance.theta.size**2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
-
-    def compiled(self) -> ForcedSpec:
-        """Forced sampling, in a loop of its own."""
-        return ForcedSpec(True, self.keep)
 
     def scale_for(self, dim: int) -> float:
         """The scale, if none is named by the dimension."""
@@ -150,6 +146,10 @@ class OLSBandit(Forced):
         """Every arm's estimate from forced rounds, and from all."""
         forced, both = posterior.explored.moments.least_squares(), posterior.moments.least_squares()
         return posterior.scores(forced), posterior.scores(both)
+
+    def compiled(self) -> ForcedSpec:
+        """Forced sampling, by least squares."""
+        return ForcedSpec(True, self.keep)
 
 
 @final
@@ -176,13 +176,9 @@ class LassoBandit(Forced):
 
     def __post_init__(self) -> None:
         if self.q is not None:
-            object.__setattr__(self, "q", whole("q", self.q, least=1))
+            set_fields(self, q=whole("q", self.q, least=1))
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
-            object.__setattr__(self, name, real(name, value, least=0))
-
-    def compiled(self) -> ForcedSpec:
-        """Forced sampling by LASSO, in a loop of its own."""
-        return ForcedSpec(True, self.keep, self.first, self.later)
+            set_fields(self, **{name: real(name, value, least=0)})
 
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""
@@ -191,8 +187,12 @@ class LassoBandit(Forced):
     def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
         moments, forced = posterior.moments, posterior.explored.moments.lasso(self.first)
-        strength = fading_strength(self.later, 1.0, 1.0, moments.told, moments.moment.size)
+        strength = fading_strength(self.later, 1.0, 1.0, moments.n_observations, moments.moment.size)
         return posterior.scores(forced), posterior.scores(moments.lasso(strength))
+
+    def compiled(self) -> ForcedSpec:
+        """Forced sampling, by LASSO."""
+        return ForcedSpec(True, self.keep, self.first, self.later)
 
 
 @final
@@ -214,23 +214,23 @@ class AgnosticLassoBandit:
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strength", real("strength", self.strength, least=0))
+        set_fields(self, strength=real("strength", self.strength, least=0))
         one_of("ties", self.ties, TIES)
-
-    def compiled(self) -> ForcedSpec:
-        """LASSO in every round, in a loop of its own."""
-        return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
-        arm, share = picked(self._scores(posterior), self.ties, rng)
-        return Choice(arm, False, None, Reason.LASSO, None, share, 0.0)
+        arm, propensity = pick(self._scores(posterior), self.ties, rng)
+        return Choice(arm, False, None, Reason.LASSO, None, propensity, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the best arm; shared among ties that are broken at random."""
-        return share(self._scores(posterior), self.ties, arm)
+        return pick_propensity(self._scores(posterior), self.ties, arm)
 
     def _scores(self, posterior: Posterior) -> Floats:
         moments = posterior.moments
-        strength = fading_strength(self.strength, 4.0, 2.0, moments.told, moments.moment.size)
+        strength = fading_strength(self.strength, 4.0, 2.0, moments.n_observations, moments.moment.size)
         return posterior.scores(moments.lasso(strength))
+
+    def compiled(self) -> ForcedSpec:
+        """LASSO in every round."""
+        return ForcedSpec(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")

@@ -7,21 +7,22 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import one_of, real, repr_settings, whole
+from infex.checks import one_of, real, repr_settings, set_fields, whole
 from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import (
-    Played,
     Policy,
-    Traits,
+    PolicyInfo,
+    Problem,
+    StatefulPolicy,
     checked,
     choose_allowed,
-    law_allowed,
-    revived,
-    traits_of,
+    policy_info,
+    propensity_allowed,
+    restore_state,
 )
-from infex.policies.choice import TIES, Choice, Ties, explored, picked, share
+from infex.policies.choice import TIES, Choice, Ties, exploring_choice, pick, pick_propensity, uniform_choice
 from infex.policies.compiled import BaseSpec, CompiledSpec, WrapperSpec, wrapped
 from infex.policies.ucb import LinUCB
 from infex.schedules import always, never
@@ -44,28 +45,28 @@ class Greedy:
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> CompiledSpec:
-        """Greedy in every round."""
-        tied = self.ties == "random"
-        base = BaseSpec(Kind.GREEDY, Reads.READS_SCORES, random_ties=tied)
-        return CompiledSpec(base, schedule=never(), random_ties=tied)
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm."""
-        arm, share = self.picked(posterior, rng)
-        return Choice(arm, False, None, "", None, share, 0.0)
+        arm, propensity = self.pick(posterior, rng)
+        return Choice(arm, False, None, "", None, propensity, 0.0)
 
-    def picked(self, posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
+    def pick(self, posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
         """The greedy arm, and with which probability it is picked among ties."""
         if self.ties == "lowest":
             return posterior.greedy, 1.0
-        return picked(posterior.estimates, self.ties, rng)
+        return pick(posterior.estimates, self.ties, rng)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the greedy arm; shared among ties that are broken at random."""
         if self.ties == "lowest":
             return float(arm == posterior.greedy)
-        return share(posterior.estimates, self.ties, arm)
+        return pick_propensity(posterior.estimates, self.ties, arm)
+
+    def compiled(self) -> CompiledSpec:
+        """Greedy in every round."""
+        random_ties = self.ties == "random"
+        base = BaseSpec(Kind.GREEDY, Reads.READS_SCORES, random_ties=random_ties)
+        return CompiledSpec(base, schedule=never(), random_ties=random_ties)
 
 
 GREEDIES: dict[Ties, Greedy] = {"lowest": Greedy(), "random": Greedy(ties="random")}
@@ -81,17 +82,17 @@ class Uniform:
     0.5
     """
 
-    def compiled(self) -> CompiledSpec:
-        """Uniform in every round."""
-        return CompiledSpec(BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING))
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """Any arm."""
-        return explored(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+        return uniform_choice(len(posterior), rng)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K for every arm."""
         return 1.0 / len(posterior)
+
+    def compiled(self) -> CompiledSpec:
+        """Uniform in every round."""
+        return CompiledSpec(BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING))
 
 
 @final
@@ -116,7 +117,7 @@ class EpsilonGreedy:
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
         if self.rate is not None and not callable(self.rate):
-            object.__setattr__(self, "rate", real("rate", self.rate, least=0, most=1))
+            set_fields(self, rate=real("rate", self.rate, least=0, most=1))
 
     def eps(self, t: int) -> float:
         """The probability of exploring in round t."""
@@ -130,27 +131,29 @@ class EpsilonGreedy:
         except InvalidSetting as error:
             raise InvalidSetting(f"in round {t}: {error}") from None
 
-    def compiled(self) -> CompiledSpec | None:
-        """With a rate that needs no Python."""
-        if callable(self.rate):
-            return None
-        rate = -1.0 if self.rate is None else self.rate
-        tied = self.ties == "random"
-        return CompiledSpec(BaseSpec(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=tied))
-
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability eps, else the greedy one."""
         eps = self.eps(t)
         tries = bool(rng.random() < eps)
-        arm = int(rng.integers(len(posterior))) if tries else GREEDIES[self.ties].picked(posterior, rng)[0]
-        law, share = 1.0 / len(posterior), GREEDIES[self.ties].propensity(t, posterior, arm)
-        return Choice(arm, tries, None, "", None, eps * law + (1.0 - eps) * share, eps, law)
+        arm = int(rng.integers(len(posterior))) if tries else GREEDIES[self.ties].pick(posterior, rng)[0]
+        uniform, greedy = 1.0 / len(posterior), GREEDIES[self.ties].propensity(t, posterior, arm)
+        return Choice(arm, tries, None, "", None, eps * uniform + (1.0 - eps) * greedy, eps, uniform)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """eps/K for every arm, and 1 - eps more for the greedy one."""
         eps = self.eps(t)
         greedy = GREEDIES[self.ties].propensity(t, posterior, arm)
         return eps / len(posterior) + (1.0 - eps) * greedy
+
+    def compiled(self) -> CompiledSpec | None:
+        """With a rate that needs no Python."""
+        if callable(self.rate):
+            return None
+        rate = -1.0 if self.rate is None else self.rate
+        random_ties = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=random_ties)
+        )
 
 
 @final
@@ -183,16 +186,16 @@ class ExploreThenCommit:
         one_of("then", self.then, ("greedy", "commit"))
         one_of("ties", self.ties, TIES)
         if self.rounds is not None:
-            object.__setattr__(self, "rounds", whole("rounds", self.rounds, least=0))
+            set_fields(self, rounds=whole("rounds", self.rounds, least=0))
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", whole("horizon", self.horizon, least=1))
+            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
 
     @property
     def uses_explored(self) -> bool:
         """Are exploring rounds kept apart?"""
         return self.then == "commit"
 
-    def informed(self, instance: Played, horizon: int) -> "ExploreThenCommit":
+    def for_problem(self, instance: Problem, horizon: int) -> "ExploreThenCommit":
         """The policy once it is told the problem: the length of its first phase."""
         if self.rounds is not None:
             return self
@@ -208,6 +211,24 @@ class ExploreThenCommit:
         balanced = float((self.horizon / 2.0) ** (2.0 / 3.0) * dim ** (1.0 / 3.0))
         return min(self.horizon, math.ceil(balanced))
 
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """An arm of the first phase, or the greedy one."""
+        if t > self.length(posterior.dim):
+            seen = posterior.explored if self.then == "commit" else posterior
+            return GREEDIES[self.ties].choose(t, seen, rng)
+        if self.order == "uniform":
+            return uniform_choice(len(posterior), rng)
+        return exploring_choice((t - 1) % len(posterior), 1.0)
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """1/K or the arm whose turn it is, then 1 for the greedy one."""
+        if t > self.length(posterior.dim):
+            seen = posterior.explored if self.then == "commit" else posterior
+            return GREEDIES[self.ties].propensity(t, seen, arm)
+        if self.order == "uniform":
+            return 1.0 / len(posterior)
+        return float(arm == (t - 1) % len(posterior))
+
     def compiled(self) -> CompiledSpec | None:
         """Exploring at first and greedy for good, if the length is known."""
         if self.rounds is None:
@@ -219,31 +240,13 @@ class ExploreThenCommit:
         first = Budget(always(), self.rounds)
         return CompiledSpec(base, schedule=first, random_ties=self.ties == "random", is_base=False)
 
-    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """An arm of the first phase, or the greedy one."""
-        if t > self.length(posterior.dim):
-            seen = posterior.explored if self.then == "commit" else posterior
-            return GREEDIES[self.ties].choose(t, seen, rng)
-        if self.order == "uniform":
-            return explored(int(rng.integers(len(posterior))), 1.0 / len(posterior))
-        return explored((t - 1) % len(posterior), 1.0)
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
-        """1/K or the arm whose turn it is, then 1 for the greedy one."""
-        if t > self.length(posterior.dim):
-            seen = posterior.explored if self.then == "commit" else posterior
-            return GREEDIES[self.ties].propensity(t, seen, arm)
-        if self.order == "uniform":
-            return 1.0 / len(posterior)
-        return float(arm == (t - 1) % len(posterior))
-
 
 SECOND_BASE = LinUCB()
-NO_LEVEL = -1.0
+NO_LEVEL = NOT_GIVEN = -1.0
 
 
-class FirstNote(NamedTuple):
-    """Has it switched, the level if it is known, and the base's note."""
+class GreedyFirstState(NamedTuple):
+    """Has it switched, the level if it is known (else -1), and the base's state."""
 
     switched: bool
     level: float
@@ -255,7 +258,7 @@ SINGULAR = 1e-12  # of the trace: an eigenvalue below it is rounding
 
 @final
 @dataclass(frozen=True, slots=True)
-class GreedyFirst:
+class GreedyFirst(StatefulPolicy):
     """Greedy until contexts prove too alike, then `base` for good (Bastani, Bayati and Khosravi, 2021).
 
     After n rewards, more than `wait`, the smallest eigenvalue of sum x x' is compared with `level`
@@ -272,61 +275,57 @@ class GreedyFirst:
     base: Policy = SECOND_BASE
     level: float | None = None
     wait: int | None = None
-    _traits: Traits = field(init=False, repr=False, compare=False)
+    _base_info: PolicyInfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_traits", traits_of(checked("base", self.base)))
+        set_fields(self, _base_info=policy_info(checked("base", self.base)))
         if self.level is not None:
-            object.__setattr__(self, "level", real("level", self.level, least=0))
+            set_fields(self, level=real("level", self.level, least=0))
         if self.wait is not None:
-            object.__setattr__(self, "wait", whole("wait", self.wait, least=0))
+            set_fields(self, wait=whole("wait", self.wait, least=0))
 
-    def compiled(self) -> CompiledSpec | None:
-        """Greedy until it switches, if compiled loops can play the base."""
-        level = -1.0 if self.level is None else self.level
-        return wrapped(
-            self.base, WrapperSpec(Wrap.GREEDY_FIRST, level, -1.0 if self.wait is None else self.wait)
-        )
-
-    def accepts(self, note: object, dim: int) -> bool:
-        """One of its own."""
-        inner = self._traits.accepts
-        return isinstance(note, FirstNote) and (note.base is None or inner is None or inner(note.base, dim))
-
-    def revived(self, note: Any) -> Any:
-        """A note of its own, with the base's."""
-        return note._replace(base=revived(self.base, note.base)) if isinstance(note, FirstNote) else note
-
-    def __repr__(self) -> str:
-        return repr_settings(self)
+    __repr__ = repr_settings
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm, or the base's."""
-        switched, level, inner = self._state(posterior)
-        if switched:
-            choice = choose_allowed(self.base, self._traits, t, posterior.noted(inner), rng)
-            return choice._replace(note=FirstNote(True, level, inner if choice.note is None else choice.note))
-        note = None if level == NO_LEVEL else FirstNote(False, level, inner)
-        return GREEDIES["lowest"].choose(t, posterior, rng)._replace(note=note)
+        state = self._state(posterior)
+        if not state.switched:
+            kept = None if state.level == NO_LEVEL else state
+            return GREEDIES["lowest"].choose(t, posterior, rng)._replace(policy_state=kept)
+        choice = choose_allowed(self._base_info, t, posterior.with_policy_state(state.base), rng)
+        inner = state.base if choice.policy_state is None else choice.policy_state
+        return choice._replace(policy_state=state._replace(base=inner))
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """That of the greedy arm, or the base's."""
-        switched, _, inner = self._state(posterior)
-        if switched:
-            return law_allowed(self._traits, t, posterior.noted(inner), arm)
-        return GREEDIES["lowest"].propensity(t, posterior, arm)
+        state = self._state(posterior)
+        if not state.switched:
+            return GREEDIES["lowest"].propensity(t, posterior, arm)
+        return propensity_allowed(self._base_info, t, posterior.with_policy_state(state.base), arm)
 
-    def _state(self, posterior: Posterior) -> tuple[bool, float, Any]:
-        """Has it switched, the level if it is known, and the base's note."""
-        begun = FirstNote(False, NO_LEVEL if self.level is None else self.level)
-        switched, level, inner = posterior.note or begun
-        if switched:
-            return True, level, inner
+    def _state(self, posterior: Posterior) -> GreedyFirstState:
+        """Its state in this round: has it switched, now or before?"""
+        state: GreedyFirstState = posterior.policy_state or GreedyFirstState(
+            False, NO_LEVEL if self.level is None else self.level
+        )
+        if state.switched:
+            return state
         moments = posterior.moments
-        wait = 8 * moments.moment.size if self.wait is None else self.wait
-        if moments.told <= wait:
-            return False, level, inner
+        if moments.n_observations <= (8 * moments.moment.size if self.wait is None else self.wait):
+            return state
         least, trace = moments.least_eigenvalue()
-        if level == NO_LEVEL:
-            level = least / moments.told / 2.0
-        return least < level * moments.told / 4.0 or least <= SINGULAR * trace, level, inner
+        level = least / moments.n_observations / 2.0 if state.level == NO_LEVEL else state.level
+        alike = least < level * moments.n_observations / 4.0 or least <= SINGULAR * trace
+        return state._replace(switched=bool(alike), level=level)
+
+    def restore_state(self, state: object, dim: int) -> GreedyFirstState | None:
+        """A state of its own, with the base's."""
+        if not isinstance(state, GreedyFirstState):
+            return None
+        inner = restore_state(self.base, state.base, dim)
+        return None if (inner is None) != (state.base is None) else state._replace(base=inner)
+
+    def compiled(self) -> CompiledSpec | None:
+        """Greedy until it switches, if compiled loops can play the base."""
+        level, wait = (NOT_GIVEN if number is None else number for number in (self.level, self.wait))
+        return wrapped(self.base, WrapperSpec(Wrap.GREEDY_FIRST, level, wait))

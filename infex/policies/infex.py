@@ -1,216 +1,61 @@
-"""How likely Infex is to explore in a round, and to play an arm."""
+"""The paper's idea (Lee and Oh, 2025): a base decides in the rounds of a schedule, all others are greedy."""
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import callers_level, one_of, quick, repr_settings, safe_repr
+from infex.checks import callers_level, one_of, quick, repr_settings, safe_repr, set_fields
 from infex.errors import InvalidChoice, InvalidSetting, SparseExploration
 from infex.models.posterior import Posterior
 from infex.policies.base import (
-    InfexNote,
+    InfexState,
     Policy,
-    Traits,
+    PolicyInfo,
+    SamplingPolicy,
+    ScheduledPolicy,
     checked,
     choose_allowed,
-    hook,
-    law_allowed,
-    revived,
-    traits_of,
+    policy_info,
+    propensity_allowed,
+    restore_state,
 )
-from infex.policies.choice import TIES, Choice, Reason, Ties, Turn, arm_of, checked_choice, mixed
+from infex.policies.choice import TIES, Choice, Reason, ScheduleStatus, Ties, checked_arm, checked_choice
 from infex.policies.compiled import CompiledSpec, compiled_spec
-from infex.policies.controls import Control, Gate, Opening, State
+from infex.policies.controls import Control, ControlledSchedule, RoundVerdict, State
 from infex.policies.greedy import GREEDIES, EpsilonGreedy
 from infex.schedules.base import Schedule, has
 
 
-class Shares(NamedTuple):
-    """The probability of an arm, the chance of exploring, and the law of the arm if the round explores."""
+class Propensities(NamedTuple):
+    """The probability of an arm, that the round explores, and that of the arm if it does; None: not known."""
 
     propensity: float | None
     explore_probability: float | None
     base_propensity: float | None
 
 
-UNKNOWN = Shares(None, None, None)
+UNKNOWN = Propensities(None, None, None)
 
 
-@final
-class Likelihood(NamedTuple):
-    """The gate and the base of an Infex, as far as probabilities depend on them."""
-
-    gate: Gate
-    base: Traits
-    own: bool
-    greedy: Callable[[int, Posterior, int], float | None]
-
-    def seen(self, t: int, posterior: Posterior, note: InfexNote) -> tuple[int, Posterior]:
-        """The round and the posterior as the base sees them; with own data it counts its own rounds.
-
-        What is owed is not the base's to make up for. Pending decisions narrow what it reads: its
-        rounds explore. (One that holds a schedule inside does so itself.)
-        """
-        seen = posterior
-        if note.base is not posterior.note or posterior.spent.owed:
-            seen = posterior.seen_by(note.base, posterior.spent._replace(owed=0))
-        clock, seen = (posterior.spent.done + 1, seen.explored) if self.own else (t, seen)
-        return clock, seen if self.base.gates else seen.narrowed
-
-    def of_base(
-        self, t: int, posterior: Posterior, opening: Opening, note: InfexNote, choice: Choice
-    ) -> Shares:
-        """Those of a round in which the base chose, and explored or, if it is believed in that, did not."""
-        if not self.gate.drawn and not self.gate.refusing and not self.base.tells_explored:
-            return Shares(choice.propensity, 1.0, choice.propensity)
-        if self.gate.refusing and (choice.propensity != 1.0 or self.gate.drawn):
-            return UNKNOWN  # another arm might have been refused
-        opens = self._chance(t, posterior, opening, note)
-        greedy = None if opens in (1.0, None) else self.greedy(t, posterior, choice.arm)
-        probability = mixed(opens, choice.propensity, greedy)
-        mixes = opens not in (0.0, 1.0)  # might this round have been drawn as the other kind?
-        if mixes and self.base.propensity is None:
-            probability = None  # as greedy rounds, for which the hook is asked, cannot tell it either
-        if not self.base.tells_explored:
-            return Shares(probability, opens, choice.propensity)
-        if mixes:
-            return Shares(probability, None, None)  # as greedy rounds cannot ask the base whether it explores
-        explores = choice.explore_probability
-        both = None if opens is None or explores is None else opens * explores
-        return Shares(probability, both, choice.base_propensity)
-
-    def of_greedy(
-        self, t: int, posterior: Posterior, opening: Opening, note: InfexNote, arm: int, share: float | None
-    ) -> Shares:
-        """Those of a round that did not explore; `share` is that of the greedy arm among its ties."""
-        if not self.gate.drawn:
-            return Shares(share, 0.0, None)
-        opens = self._chance(t, posterior, opening, note)
-        if opens == 0.0:
-            return Shares(share, 0.0, None)
-        if self.gate.refusing or opens is None:
-            return UNKNOWN
-        law = self._law(t, posterior, arm, note)
-        probability = mixed(opens, law, share)
-        return (
-            Shares(probability, None, None) if self.base.tells_explored else Shares(probability, opens, law)
-        )
-
-    def of(self, t: int, posterior: Posterior, note: InfexNote, arm: int) -> float | None:
-        """The probability of any arm."""
-        opening = self.gate.opening(t, posterior, note.states)
-        chance = self._chance(t, posterior, opening, note)
-        law = None if chance in (0.0, None) else self._law(t, posterior, arm, note)
-        if self.gate.refusing and law is not None:
-            return None  # an arm may be refused, and the greedy one played in its place
-        return mixed(chance, law, self.greedy(t, posterior, arm))
-
-    def laws(self, t: int, posterior: Posterior, note: InfexNote) -> list[float | None]:
-        """The law of each arm, if the round explores; None where the base says itself when it does."""
-        arms = range(len(posterior))
-        return [None if self.base.tells_explored else self._law(t, posterior, arm, note) for arm in arms]
-
-    def _chance(self, t: int, posterior: Posterior, opening: Opening, note: InfexNote) -> float | None:
-        chance = self.gate.chance(t, posterior, opening, note.states)
-        if chance not in (0.0, 1.0) and self.base.draws_rounds:
-            return None  # the draws of the base's own schedule may be correlated with ours
-        return chance
-
-    def _law(self, t: int, posterior: Posterior, arm: int, note: InfexNote) -> float | None:
-        clock, seen = self.seen(t, posterior, note)
-        return law_allowed(self.base, clock, seen, arm, trusted=self.base.tells_explored)
-
-
-def fits_note(begin: InfexNote, base: Traits, note: object, dim: int) -> bool:
-    """Is it a note of an Infex that begins like that, with a state for each control?"""
-    return (
-        isinstance(note, InfexNote)
-        and [type(state) for state in note.states] == [type(state) for state in begin.states]
-        and (note.base is None or base.accepts is None or base.accepts(note.base, dim))
-    )
-
-
-def revived_note(begin: InfexNote, base: object, note: object) -> object:
-    """A note of an Infex with the states of its controls as these have them, and the base's note."""
-    if not isinstance(note, InfexNote) or len(note.states) != len(begin.states):
-        return note
-    states = (_named(fresh, state) for fresh, state in zip(begin.states, note.states, strict=True))
-    return InfexNote(tuple(states), revived(base, note.base))
-
-
-def _named(fresh: State, state: State) -> State:
-    """A state as the control's own kind of tuple, if it has as many fields."""
-    made = getattr(type(fresh), "_make", None)
-    fits = isinstance(state, tuple) and len(fresh) == len(state)  # a file's may be anything
-    return made(state) if fits and made is not None else state
-
-
-def exploited(
-    model: Policy | None, ties: Ties, t: int, posterior: Posterior, rng: np.random.Generator
-) -> tuple[int, float | None]:
-    """The arm of a round that does not explore, and with which probability it is picked."""
-    if model is not None:
-        return _modelled(model, t, posterior, rng)
-    return (posterior.greedy, 1.0) if ties == "lowest" else GREEDIES[ties].picked(posterior, rng)
-
-
-def _modelled(
-    model: Policy, t: int, posterior: Posterior, rng: np.random.Generator
-) -> tuple[int, float | None]:
-    """The arm of a model; any may be played, also one that exploring may not try."""
-    seen = posterior.exploited()
-    choice = checked_choice(model.choose(t, seen, rng), len(seen), seen.dim)
-    if choice.note is not None or choice.features is not None:
-        raise InvalidChoice(
-            f"the model of greedy rounds, {safe_repr(model)}, may keep no note and no features"
-        )
-    known = choice.propensity is not None
-    return choice.arm, choice.propensity if known else _told(model, t, posterior, choice.arm)
-
-
-def share_of(model: Policy | None, ties: Ties, t: int, posterior: Posterior, arm: int) -> float | None:
-    """With which probability an arm is played in a round that does not explore, if that is known."""
-    greedy = GREEDIES[ties].propensity
-    return greedy(t, posterior, arm) if model is None else _told(model, t, posterior, arm)
-
-
-def _told(model: Policy, t: int, posterior: Posterior, arm: int) -> float | None:
-    tells = traits_of(model).propensity
-    return None if tells is None else tells(t, posterior.exploited(), arm)
-
-
-def refuse_model(given: Policy | None, ties: Ties, base: Traits, own: bool) -> None:
-    """Refuses a model that explores by itself, or learns from all rounds what the base learns from few."""
-    if given is None:
-        return
-    model = traits_of(checked("greedy", given))
-    if ties != "lowest":
-        raise InvalidSetting(
-            f"ties are the model's own where there is one, got ties={ties!r} and {safe_repr(given)}"
-        )
-    if model.gates:
-        raise InvalidSetting(f"a model for greedy rounds has no schedule of its own, got {safe_repr(given)}")
-    if own and _learners(base) & _learners(model):
-        raise InvalidSetting(
-            "with own data the base hears of its own rounds alone and the model of all: "
-            f"{safe_repr(given)} cannot be the learner of both"
-        )
-
-
-def _learners(traits: Traits) -> set[int]:
-    return {id(pupil.learner) for pupil in traits.pupils}
+def mixture(explore: float | None, base: float | None, greedy: float | None) -> float | None:
+    """explore * base + (1 - explore) * greedy; None if one that matters is not known."""
+    if explore is None:
+        return None
+    if explore == 0.0:
+        return greedy
+    if explore == 1.0 or base is None or greedy is None:
+        return base if explore == 1.0 else None
+    return explore * base + (1.0 - explore) * greedy
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Infex:
+class Infex(ScheduledPolicy):
     """Lets `base` decide in the rounds of `schedule`, and is greedy in all others.
 
     With `data="shared"` the base sees the data of all rounds. With `data="own"` it sees those of its own
@@ -227,98 +72,213 @@ class Infex:
     data: Literal["shared", "own"] = "shared"
     ties: Ties = "lowest"
     greedy: Policy | None = None
-    gate: Gate = field(init=False, repr=False, compare=False)
-    _likelihood: Likelihood = field(init=False, repr=False, compare=False)
-    _begin: InfexNote = field(init=False, repr=False, compare=False)
+    controlled_schedule: ControlledSchedule = field(init=False, repr=False, compare=False)
+    _base_info: PolicyInfo = field(init=False, repr=False, compare=False)
+    _greedy_info: PolicyInfo | None = field(init=False, repr=False, compare=False)
+    _initial: InfexState = field(init=False, repr=False, compare=False)
 
-    heeds_allowed = True
+    uses_allowed = True
     __repr__ = repr_settings
 
     def __post_init__(self) -> None:
-        gate, traits = _checked(self)
-        object.__setattr__(self, "gate", gate)
-        object.__setattr__(self, "_begin", InfexNote(gate.begin()))
-        greedy_share = functools.partial(share_of, self.greedy, self.ties)
-        likelihood = Likelihood(gate, traits, self.data == "own", greedy_share)
-        object.__setattr__(self, "_likelihood", likelihood)
-
-    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """The base's arm in the rounds of the schedule, the greedy arm in all others."""
-        note = posterior.note or self._begin
-        opening = self.gate.opening(t, posterior, note.states)
-        if not opening.opens:
-            return self._greedy(t, posterior, rng, opening, note)
-        traits = self._likelihood.base
-        clock, seen = self._likelihood.seen(t, posterior, note)
-        choice = choose_allowed(self.base, traits, clock, seen, rng, trusted=traits.tells_explored)
-        if traits.tells_explored and not choice.explored:  # nothing was tried, so nothing is charged
-            shares = self._likelihood.of_base(t, posterior, opening, note, choice)
-            return _declined(choice, opening, note, shares)
-        loss = loss_of(posterior, arm_of(choice, len(posterior)))
-        judged = self.gate.admits(opening, t, loss, posterior, note.states)
-        if not judged.opens:
-            return self._greedy(t, posterior, rng, judged, note, refused=choice.propensity)
-        shares = self._likelihood.of_base(t, posterior, opening, note, choice)
-        states = self.gate.after_exploring(loss, note.states)
-        base_note = note.base if choice.note is None else choice.note
-        kept = InfexNote(states, base_note) if states or base_note is not None else None
-        fields = (choice.arm, True, kept, opening.reason, choice.features, *shares, opening.turn)
-        return quick(Choice, fields)
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
-        """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
-        return self._likelihood.of(t, posterior, posterior.note or self._begin, arm)
-
-    def compiled(self) -> CompiledSpec | None:
-        """The base in the rounds of the schedule, if neither it nor a control needs Python."""
-        form = compiled_spec(self.base)
-        if not isinstance(form, CompiledSpec) or not form.is_base or self.greedy is not None:
-            return None
-        form = form._replace(own=self.data == "own", random_ties=self.ties == "random", is_base=False)
-        return _scheduled(form, self.schedule, self.gate)
+        base, greedy = _checked(self)
+        schedule = ControlledSchedule(self.schedule)
+        initial = InfexState(schedule.initial_states())
+        set_fields(self, controlled_schedule=schedule, _base_info=base, _greedy_info=greedy, _initial=initial)
 
     @property
     def uses_explored(self) -> bool:
         """Must the exploring rounds be kept apart?"""
-        beside = self.greedy is not None and traits_of(self.greedy).uses_explored
-        return self.data == "own" or self._likelihood.base.uses_explored or beside
+        greedy = self._greedy_info is not None and self._greedy_info.uses_explored
+        return self.data == "own" or self._base_info.uses_explored or greedy
 
-    @property
-    def exploiter(self) -> Policy | None:
-        """Who decides where the base does not."""
-        return self.greedy
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The base's arm in the rounds of the schedule, the greedy arm in all others."""
+        state = posterior.policy_state or self._initial
+        schedule, certain = self.controlled_schedule, True
+        verdict = schedule.judge(t, posterior, state.states)
+        if verdict.explores:
+            choice, verdict = self._explore(t, posterior, rng, verdict, state)
+            if verdict.explores:
+                return choice
+            certain = choice.propensity == 1.0  # would any draw have been refused?
+        if self._greedy_info is not None:
+            arm, propensity = self._model_arm(self._greedy_info, t, posterior, rng)
+        elif self.ties == "lowest":
+            arm, propensity = posterior.greedy, 1.0
+        else:
+            arm, propensity = GREEDIES[self.ties].pick(posterior, rng)
+        status = verdict.schedule_status
+        if verdict.control is None and not schedule.drawn:
+            return quick(Choice, (arm, False, None, verdict.reason, None, propensity, 0.0, None, status))
+        known = UNKNOWN
+        if certain:
+            known = self._propensities_of_greedy(t, posterior, verdict, state, arm, propensity)
+        states = schedule.after_skip(verdict, posterior, state.states)
+        kept = None if states is state.states else InfexState(states, state.base)
+        return Choice(arm, False, kept, verdict.reason, None, *known, status)
 
-    def accepts(self, note: object, dim: int) -> bool:
-        """One of its own, with a state for each control."""
-        return fits_note(self._begin, self._likelihood.base, note, dim)
+    def _explore(
+        self, t: int, posterior: Posterior, rng: np.random.Generator, verdict: RoundVerdict, state: InfexState
+    ) -> tuple[Choice, RoundVerdict]:
+        """The choice in a round of the base, and the verdict on it: its arm may be refused for the cost."""
+        clock, seen = self._base_view(t, posterior, state)
+        reports = self._base_info.reports_explored
+        choice = choose_allowed(self._base_info, clock, seen, rng, all_explored=not reports)
+        if reports and not choice.explored:  # nothing was tried, so nothing is charged
+            known = self._propensities_of_base(t, posterior, verdict, state, choice)
+            return _declined(choice, verdict, state, known), verdict
+        schedule = self.controlled_schedule
+        loss = loss_of(posterior, checked_arm(choice, len(posterior)))
+        judged = schedule.judge_arm(verdict, t, loss, posterior, state.states)
+        if not judged.explores:
+            return choice, judged
+        known = self._propensities_of_base(t, posterior, verdict, state, choice)
+        states = schedule.after_exploring(loss, state.states)
+        inner = state.base if choice.policy_state is None else choice.policy_state
+        kept = InfexState(states, inner) if states or inner is not None else None
+        status = verdict.schedule_status
+        return Choice(choice.arm, True, kept, verdict.reason, choice.features, *known, status), verdict
 
-    def revived(self, note: object) -> object:
-        """A note of its own with the states of its controls as these have them, and the base's note."""
-        return revived_note(self._begin, self.base, note)
+    def _model_arm(
+        self, model: PolicyInfo, t: int, posterior: Posterior, rng: np.random.Generator
+    ) -> tuple[int, float | None]:
+        """The arm of the policy `greedy`; any may be played, also one that exploring may not try."""
+        seen = posterior.exploited()
+        choice = checked_choice(model.policy.choose(t, seen, rng), len(seen), seen.dim)
+        if choice.policy_state is not None or choice.features is not None:
+            raise InvalidChoice(
+                f"the model of greedy rounds, {safe_repr(self.greedy)}, may keep no policy state and no "
+                "features"
+            )
+        known = choice.propensity is not None
+        return choice.arm, choice.propensity if known else self._greedy_propensity(t, posterior, choice.arm)
 
-    def passes_on(self, explored: bool) -> bool:
-        """Does a base that learns by itself hear of the reward: of all, or of its own rounds alone?"""
-        return explored or self.data == "shared"
+    def _base_view(self, t: int, posterior: Posterior, state: InfexState) -> tuple[int, Posterior]:
+        """The round and the posterior as the base sees them; with own data it counts its own rounds.
 
-    def _greedy(
+        What is owed is not the base's to make up for. Pending decisions narrow what it reads: its
+        rounds explore. (One that holds a schedule inside does so itself.)
+        """
+        seen = posterior
+        if state.base is not posterior.policy_state or posterior.spent.owed:
+            seen = posterior.seen_by(state.base, posterior.spent._replace(owed=0))
+        clock, seen = (posterior.spent.done + 1, seen.explored) if self.data == "own" else (t, seen)
+        return clock, seen if self._base_info.controlled_schedules else seen.narrowed
+
+    # The probability of an arm is p q + (1 - p) g. Here p is the probability that the round explores, which
+    # is 0 or 1 unless the rounds of the schedule are drawn at random; q is the base's probability of the arm,
+    # and g that of greedy rounds: 1 for the greedy arm, if ties go to the lowest index.
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
+        """The probability of `arm`, given the rounds before, over all draws; None where it is not known."""
+        state = posterior.policy_state or self._initial
+        verdict = self.controlled_schedule.judge(t, posterior, state.states)
+        explore = self._explore_probability(t, posterior, verdict, state)
+        base = None if explore in (0.0, None) else self._base_propensity(t, posterior, state, arm)
+        if self.controlled_schedule.refuses_arms and base is not None:
+            return None  # an arm may be refused, and the greedy one played in its place
+        return mixture(explore, base, self._greedy_propensity(t, posterior, arm))
+
+    def _base_propensities(self, t: int, posterior: Posterior) -> list[float | None]:
+        """The probability of each arm if the round explores; None if the base says itself when it does."""
+        if self._base_info.reports_explored:
+            return [None] * len(posterior)
+        state = posterior.policy_state or self._initial
+        return [self._base_propensity(t, posterior, state, arm) for arm in range(len(posterior))]
+
+    def _explore_probability(
+        self, t: int, posterior: Posterior, verdict: RoundVerdict, state: InfexState
+    ) -> float | None:
+        explore = self.controlled_schedule.explore_probability(verdict, t, posterior, state.states)
+        if explore not in (0.0, 1.0) and any(inner.drawn for inner in self._base_info.controlled_schedules):
+            return None  # the draws of the base's own schedule may be correlated with ours
+        return explore
+
+    def _base_propensity(self, t: int, posterior: Posterior, state: InfexState, arm: int) -> float | None:
+        clock, seen = self._base_view(t, posterior, state)
+        all_explored = not self._base_info.reports_explored
+        return propensity_allowed(self._base_info, clock, seen, arm, all_explored=all_explored)
+
+    def _greedy_propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
+        if self._greedy_info is None:
+            return GREEDIES[self.ties].propensity(t, posterior, arm)
+        tells = self._greedy_info.propensity
+        return None if tells is None else tells(t, posterior.exploited(), arm)
+
+    def _propensities_of_base(
+        self, t: int, posterior: Posterior, verdict: RoundVerdict, state: InfexState, choice: Choice
+    ) -> Propensities:
+        """Those of a round in which the base chose, whether it explored or, if it reports that, did not."""
+        schedule, reports = self.controlled_schedule, self._base_info.reports_explored
+        if not schedule.drawn and not schedule.refuses_arms and not reports:
+            return Propensities(choice.propensity, 1.0, choice.propensity)
+        if schedule.refuses_arms and (choice.propensity != 1.0 or schedule.drawn):
+            return UNKNOWN  # another arm might have been refused
+        explore = self._explore_probability(t, posterior, verdict, state)
+        greedy = None if explore in (1.0, None) else self._greedy_propensity(t, posterior, choice.arm)
+        propensity = mixture(explore, choice.propensity, greedy)
+        mixes = explore not in (0.0, 1.0)  # might this round have been drawn as the other kind?
+        if mixes and self._base_info.propensity is None:
+            propensity = None  # as greedy rounds, for which the hook is asked, cannot tell it either
+        if not reports:
+            return Propensities(propensity, explore, choice.propensity)
+        if mixes:
+            return Propensities(propensity, None, None)  # greedy rounds cannot ask the base if it explores
+        explores = choice.explore_probability
+        both = None if explore is None or explores is None else explore * explores
+        return Propensities(propensity, both, choice.base_propensity)
+
+    def _propensities_of_greedy(
         self,
         t: int,
         posterior: Posterior,
-        rng: np.random.Generator,
-        opening: Opening,
-        note: InfexNote,
-        refused: float | None = 1.0,
-    ) -> Choice:
-        """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
-        arm, share = exploited(self.greedy, self.ties, t, posterior, rng)
-        if opening.place is None and not self.gate.drawn:  # no control has objected, and no round was drawn
-            return quick(Choice, (arm, False, None, opening.reason, None, share, 0.0, None, opening.turn))
-        shares = UNKNOWN
-        if refused == 1.0:
-            shares = self._likelihood.of_greedy(t, posterior, opening, note, arm, share)
-        states = self.gate.after_skip(opening, posterior, note.states)
-        kept = None if states is note.states else InfexNote(states, note.base)
-        return Choice(arm, False, kept, opening.reason, None, *shares, opening.turn)
+        verdict: RoundVerdict,
+        state: InfexState,
+        arm: int,
+        greedy: float | None,
+    ) -> Propensities:
+        """Those of a round that did not explore; `greedy` is the probability of its arm in such a round."""
+        schedule = self.controlled_schedule
+        explore = self._explore_probability(t, posterior, verdict, state) if schedule.drawn else 0.0
+        if explore == 0.0:
+            return Propensities(greedy, 0.0, None)
+        if schedule.refuses_arms or explore is None:
+            return UNKNOWN
+        base = self._base_propensity(t, posterior, state, arm)
+        propensity = mixture(explore, base, greedy)
+        if self._base_info.reports_explored:
+            return Propensities(propensity, None, None)
+        return Propensities(propensity, explore, base)
+
+    def greedy_rounds_after(self, t: int) -> float:
+        """How many rounds after t surely play the model's greedy arm; 0 where that cannot be told."""
+        if self.greedy is not None or self.ties != "lowest":
+            return 0
+        return self.controlled_schedule.rests_after(t)
+
+    def restore_state(self, state: object, dim: int) -> InfexState | None:
+        """A state of its own, with those of its controls as these have them, and the base's."""
+        initial = self._initial.states
+        if not isinstance(state, InfexState) or len(state.states) != len(initial):
+            return None
+        states = tuple(map(_as_kind_of, initial, state.states))
+        inner = restore_state(self.base, state.base, dim)
+        if list(map(type, states)) != list(map(type, initial)) or (inner is None) != (state.base is None):
+            return None
+        return InfexState(states, inner)
+
+    def compiled(self) -> CompiledSpec | None:
+        """The base in the rounds of the schedule, if neither it nor a control needs Python."""
+        spec = compiled_spec(self.base)
+        if not isinstance(spec, CompiledSpec) or not spec.is_base or self.greedy is not None:
+            return None
+        spec = spec._replace(own=self.data == "own", random_ties=self.ties == "random", is_base=False)
+        if not isinstance(self.schedule, Control):
+            return spec._replace(schedule=self.schedule)
+        controls = self.controlled_schedule.compiled()
+        plan = self.controlled_schedule.plan
+        return None if controls is None else spec._replace(schedule=plan, controls=controls)
 
 
 def loss_of(posterior: Posterior, arm: int) -> float:
@@ -326,29 +286,34 @@ def loss_of(posterior: Posterior, arm: int) -> float:
     return max(posterior.best - posterior.estimate(arm), 0.0)
 
 
-def _scheduled(form: CompiledSpec, schedule: Schedule | Control, gate: Gate) -> CompiledSpec | None:
-    """The form with a schedule and its controls, if none of them needs Python."""
-    if not isinstance(schedule, Control):
-        return form._replace(schedule=schedule)
-    controls = gate.compiled()
-    return None if controls is None else form._replace(schedule=gate.plan, controls=controls)
+def _declined(choice: Choice, verdict: RoundVerdict, state: InfexState, known: Propensities) -> Choice:
+    """The choice of a base that was given a round, and says that it did not explore."""
+    return choice._replace(
+        policy_state=None if choice.policy_state is None else InfexState(state.states, choice.policy_state),
+        reason=Reason.DECLINED if verdict.due else Reason.GREEDY,
+        schedule_status=ScheduleStatus.DROPPED if verdict.due else ScheduleStatus.REST,
+        **known._asdict(),
+    )
 
 
-def _declined(choice: Choice, opening: Opening, note: InfexNote, shares: Shares) -> Choice:
-    turn = Turn.DROPPED if opening.due else Turn.REST
-    reason = Reason.DECLINED if opening.due else Reason.GREEDY
-    kept = None if choice.note is None else InfexNote(note.states, choice.note)
-    told = shares._asdict()
-    return choice._replace(note=kept, reason=reason, turn=turn, **told)
+def _as_kind_of(initial: State, state: State) -> State:
+    """A state as the control's own kind of tuple, if it has as many fields."""
+    make = getattr(type(initial), "_make", None)
+    fits = isinstance(state, tuple) and len(initial) == len(state)  # a file's may be anything
+    return make(state) if fits and make is not None else state
 
 
-def _checked(infex: Infex) -> tuple[Gate, Traits]:
-    """The gate and the traits of the base, if all settings fit."""
-    traits, schedule = traits_of(checked("base", infex.base)), infex.schedule
+def _checked(infex: Infex) -> tuple[PolicyInfo, PolicyInfo | None]:
+    """What base and greedy policy declare, if all settings fit."""
+    base, schedule = policy_info(checked("base", infex.base)), infex.schedule
     one_of("ties", infex.ties, TIES)
-    _refuse_data(infex, traits)
-    refuse_model(infex.greedy, infex.ties, traits, infex.data == "own")
-    _refuse_inner(infex, traits)
+    one_of("data", infex.data, ("shared", "own"))
+    if infex.data == "own":
+        _refuse_own_data(infex.base, base)
+    greedy = None if infex.greedy is None else policy_info(checked("greedy", infex.greedy))
+    if greedy is not None:
+        _refuse_model(infex, base, greedy)
+    _refuse_inner_controls(infex, base)
     if isinstance(schedule, type) or not has(schedule, "explores"):
         raise InvalidSetting(f"schedule must be an object with a method explores, got {safe_repr(schedule)}")
     if has(schedule, "grows") and schedule.grows is False:
@@ -359,31 +324,45 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
             SparseExploration,
             stacklevel=callers_level(),
         )
-    return Gate(schedule), traits
+    return base, greedy
 
 
-def _refuse_data(infex: Infex, traits: Traits) -> None:
+def _refuse_own_data(base: Policy, info: PolicyInfo) -> None:
     """Refuses own data for a base that cannot be played by itself."""
-    if one_of("data", infex.data, ("shared", "own")) == "shared":
-        return
-    if traits.uses_explored:
-        raise InvalidSetting(
-            f"own data cannot be kept for a base that keeps its own: {safe_repr(infex.base)}"
-        )
-    if traits.span > 0:
+    if info.uses_explored:
+        raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {safe_repr(base)}")
+    if info.lookback > 0:
         raise InvalidSetting(
             "with own data a base counts its own rounds, and its windows would look back at others: "
-            f"{safe_repr(infex.base)}"
+            f"{safe_repr(base)}"
         )
 
 
-def _refuse_inner(infex: Infex, traits: Traits) -> None:
+def _refuse_model(infex: Infex, base: PolicyInfo, greedy: PolicyInfo) -> None:
+    """Refuses a model that explores by itself, or learns from all rounds what the base learns from few."""
+    given = safe_repr(infex.greedy)
+    if infex.ties != "lowest":
+        raise InvalidSetting(
+            f"ties are the model's own where there is one, got ties={infex.ties!r} and {given}"
+        )
+    if greedy.controlled_schedules:
+        raise InvalidSetting(f"a model for greedy rounds has no schedule of its own, got {given}")
+    both = {id(inner.learner) for inner in base.learners} & {id(inner.learner) for inner in greedy.learners}
+    if infex.data == "own" and both:
+        raise InvalidSetting(
+            "with own data the base hears of its own rounds alone and the model of all: "
+            f"{given} cannot be the learner of both"
+        )
+
+
+def _refuse_inner_controls(infex: Infex, base: PolicyInfo) -> None:
     """Refuses controls inside the base that only the outermost schedule can keep."""
-    if any(layer.missed == "make up" for gate in traits.gates for layer in gate.layers):
+    inner = base.controlled_schedules
+    if any(control.missed == "make up" for schedule in inner for control in schedule.controls):
         raise InvalidSetting(
             f"only the outermost schedule can make up for rounds, not that of {safe_repr(infex.base)}"
         )
-    if any(gate.refusing for gate in traits.gates):
+    if any(schedule.refuses_arms for schedule in inner):
         raise InvalidSetting(
             "only the outermost schedule can refuse arms for their cost, as all that its base plays is "
             f"charged to it: put the limit around {safe_repr(infex.schedule)}, not into "
@@ -391,25 +370,26 @@ def _refuse_inner(infex: Infex, traits: Traits) -> None:
         )
 
 
-MOST_LAWS = 1000  # arms; each is asked about by itself, and a law looks at all arms
+MOST_ARMS = 1000  # each is asked about by itself, and the answer looks at all arms
 SUM_ROUNDING = 1e-9
 
 
-def laws_of(policy: Policy, t: int, posterior: Posterior) -> Floats | None:
-    """The chance of every arm if round t explores, (K,); None where it is not known, or takes long to find.
+def base_propensities(policy: Policy, t: int, posterior: Posterior) -> Floats | None:
+    """The probability of every arm if round t explores, (K,); None where not known, or slow to compute.
 
-    That of a policy that samples takes many draws for each arm; of the arm that it plays a `Choice` tells it.
+    Those of a policy that samples take many draws for each arm; a `Choice` has that of the arm it plays.
     """
-    traits = traits_of(policy)
-    if len(posterior) > MOST_LAWS or any(hook(link, "with_law") is not None for link in traits.chain):
+    info = policy_info(policy)
+    if len(posterior) > MOST_ARMS or any(isinstance(link, SamplingPolicy) for link in info.chain):
         return None
     if isinstance(policy, EpsilonGreedy) and posterior.allowed is None:
         return np.full(len(posterior), 1.0 / len(posterior))
     if isinstance(policy, Infex):
-        shares = policy._likelihood.laws(t, posterior, posterior.note or policy._begin)
-    elif traits.gates:
+        known = policy._base_propensities(t, posterior)
+    elif info.controlled_schedules:
         return None
     else:
-        shares = [law_allowed(traits, t, posterior.narrowed, arm) for arm in range(len(posterior))]
-    laws = np.array([np.nan if share is None else share for share in shares])
-    return laws if abs(float(laws.sum()) - 1.0) <= SUM_ROUNDING else None
+        seen = posterior.narrowed
+        known = [propensity_allowed(info, t, seen, arm) for arm in range(len(posterior))]
+    found = np.array([np.nan if probability is None else probability for probability in known])
+    return found if abs(float(found.sum()) - 1.0) <= SUM_ROUNDING else None

@@ -6,11 +6,12 @@ from typing import Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, whole
+from infex.checks import one_of, real, set_fields, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.posterior import SAMPLINGS, Posterior
-from infex.policies.choice import TIES, Choice, Ties, explored, lowest, picked, tied
+from infex.policies.base import SamplingPolicy
+from infex.policies.choice import TIES, Choice, Ties, best_arms, draw, exploring_choice, first_best, pick
 from infex.policies.compiled import BaseSpec, CompiledSpec
 from infex.policies.greedy import GREEDIES
 from infex.policies.ucb import Confidence
@@ -36,20 +37,19 @@ class GaussianTS:
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", real("noise", self.noise, least=0))
+        set_fields(self, noise=real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
-
-    def compiled(self) -> CompiledSpec:
-        """A sample in every round."""
-        tied = self.ties == "random"
-        return CompiledSpec(
-            BaseSpec(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=tied)
-        )
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
-        return Choice(
-            picked(sampled_means(posterior, self.noise, rng), self.ties, rng)[0], explore_probability=1.0
+        arm, _ = pick(sampled_means(posterior, self.noise, rng), self.ties, rng)
+        return Choice(arm, explore_probability=1.0)
+
+    def compiled(self) -> CompiledSpec:
+        """A sample in every round."""
+        random_ties = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=random_ties)
         )
 
 
@@ -60,7 +60,7 @@ def sampled_means(posterior: Posterior, noise: float, rng: np.random.Generator) 
     return found
 
 
-MOST_DRAWS = 10**6  # of which a law is made in a round
+MOST_DRAWS = 10**6  # of a round, by which propensities are known
 
 
 def checked_draws(name: str, draws: object) -> int:
@@ -73,7 +73,7 @@ def checked_draws(name: str, draws: object) -> int:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinTS(Confidence):
+class LinTS(SamplingPolicy, Confidence):
     """Plays the best arm of a sampled parameter theta + scale beta V^-1/2 eta (Abeille and Lazaric, 2017).
 
     eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The
@@ -96,31 +96,24 @@ class LinTS(Confidence):
         Confidence.__post_init__(self)
         one_of("sampling", self.sampling, SAMPLINGS)
         if self.law is not None:
-            object.__setattr__(self, "law", checked_draws("law", self.law))
-
-    def compiled(self) -> CompiledSpec | None:
-        """Sampling in every round, unless its law is asked for."""
-        kind = Kind.LINTS_SPHERICAL if self.sampling == "spherical" else Kind.LINTS
-        return None if self.law is not None else CompiledSpec(self.base_of(kind, Reads.READS_NOTHING))
+            set_fields(self, law=checked_draws("law", self.law))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
         if self.law is not None:
-            laws = self.laws(t, posterior)
-            arm = int(rng.choice(laws.size, p=laws))
-            return explored(arm, float(laws[arm]))
+            return draw(self.probabilities(t, posterior), rng)
         scores = posterior.perturbed(self.choosing_radius(posterior), rng, self.sampling)
-        return Choice(picked(scores, self.ties, rng)[0], explore_probability=1.0)
+        return Choice(pick(scores, self.ties, rng)[0], explore_probability=1.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The share of draws for which `arm` is the best, if the law is asked for."""
-        return None if self.law is None else float(self.laws(t, posterior)[arm])
+        return None if self.law is None else float(self.probabilities(t, posterior)[arm])
 
-    def with_law(self, draws: int) -> "LinTS":
-        """The same with a law that is known, by so many draws."""
+    def with_draws(self, draws: int) -> "LinTS":
+        """The same with propensities that are known, by so many draws."""
         return self if self.law is not None else replace(self, law=draws)
 
-    def laws(self, t: int, posterior: Posterior) -> Floats:
+    def probabilities(self, t: int, posterior: Posterior) -> Floats:
         """The probability of every arm: for which share of the round's draws it is the best, (K,).
 
         What the law of a plain LinTS is, within a standard error of sqrt(p (1 - p)/draws); what is
@@ -132,9 +125,14 @@ class LinTS(Confidence):
         beta, counts = self.choosing_radius(posterior), np.zeros(len(posterior))
         for _ in range(self.law):
             scores = posterior.perturbed(beta, rng, self.sampling)
-            best = tied(scores) if self.ties == "random" else [lowest(scores)]
+            best = best_arms(scores) if self.ties == "random" else [first_best(scores)]
             counts[best] += 1.0 / len(best)
         return counts / self.law
+
+    def compiled(self) -> CompiledSpec | None:
+        """Sampling in every round, unless its law is asked for."""
+        kind = Kind.LINTS_SPHERICAL if self.sampling == "spherical" else Kind.LINTS
+        return None if self.law is not None else CompiledSpec(self.compiled_base(kind, Reads.READS_NOTHING))
 
 
 @final
@@ -161,34 +159,29 @@ class HybridTS(Confidence):
 
     def __post_init__(self) -> None:
         Confidence.__post_init__(self)
-        object.__setattr__(self, "p", real("p", self.p, least=0, most=1))
+        set_fields(self, p=real("p", self.p, least=0, most=1))
         one_of("form", self.form, ("linear", "plain"))
-
-    def compiled(self) -> CompiledSpec:
-        """Its form, with this share of rounds."""
-        if self.form == "plain":
-            return CompiledSpec(self.base_of(Kind.PLAIN_HYBRID_TS, Reads.READS_NOTHING)._replace(rate=self.p))
-        return CompiledSpec(self.base_of(Kind.HYBRID_TS, Reads.READS_SCORES)._replace(rate=self.p))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample with probability p, else the greedy one."""
         if self.form == "plain" and not posterior.pulls.all():
-            return explored(int(np.argmin(posterior.pulls > 0)), 1.0)
-        if rng.random() < self.p:
-            return Choice(
-                picked(self._sampled(posterior, rng), self.ties, rng)[0], explore_probability=self.p
-            )
-        if self.form == "linear":
-            return Choice(
-                GREEDIES[self.ties].picked(posterior, rng)[0], explored=False, explore_probability=self.p
-            )
-        return Choice(
-            picked(posterior.sums / posterior.pulls, self.ties, rng)[0],
-            explored=False,
-            explore_probability=self.p,
-        )
+            return exploring_choice(int(np.argmin(posterior.pulls > 0)), 1.0)
+        tries = bool(rng.random() < self.p)
+        if tries:
+            arm, _ = pick(self._sampled(posterior, rng), self.ties, rng)
+        elif self.form == "linear":
+            arm, _ = GREEDIES[self.ties].pick(posterior, rng)
+        else:
+            arm, _ = pick(posterior.sums / posterior.pulls, self.ties, rng)
+        return Choice(arm, tries, explore_probability=self.p)
 
     def _sampled(self, posterior: Posterior, rng: np.random.Generator) -> Floats:
         if self.form == "plain":
             return sampled_means(posterior, self.noise, rng)
         return posterior.perturbed(self.choosing_radius(posterior), rng)
+
+    def compiled(self) -> CompiledSpec:
+        """Its form, with this share of rounds."""
+        if self.form == "plain":
+            return CompiledSpec(self.compiled_base(Kind.PLAIN_HYBRID_TS, Reads.READS_NOTHING, rate=self.p))
+        return CompiledSpec(self.compiled_base(Kind.HYBRID_TS, Reads.READS_SCORES, rate=self.p))

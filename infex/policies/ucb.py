@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, safe_repr
+from infex.checks import one_of, real, safe_repr, set_fields
 from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
-from infex.policies.base import UNSAID_DELTA, Policy
-from infex.policies.choice import TIES, Choice, Ties, explored, picked, share
+from infex.policies.base import DEFAULT_DELTA, Policy, StatefulPolicy
+from infex.policies.choice import TIES, Choice, IndexPolicy, Ties, exploring_choice, pick, pick_propensity
 from infex.policies.compiled import BaseSpec, CompiledSpec
 
 
@@ -45,33 +45,28 @@ class Confidence:
 
     def __post_init__(self) -> None:
         for name, value in (("noise", self.noise), ("bound", self.bound), ("scale", self.scale)):
-            object.__setattr__(self, name, real(name, value, least=0))
+            set_fields(self, **{name: real(name, value, least=0)})
         if self.delta is not None:
-            object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
+            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
-
-    @property
-    def greatest(self) -> float:
-        """A reward larger than this is far beyond beta, which is no less than `bound` without any noise."""
-        return self.bound + 8.0 * max(self.noise, self.bound)
-
-    @property
-    def failure(self) -> float:
-        """The chance of failure that is played: `delta`, or 0.01 where none is said and no horizon known."""
-        return UNSAID_DELTA if self.delta is None else self.delta
-
-    def base_of(self, kind: Kind, reads: Reads) -> BaseSpec:
-        """The same settings in a compiled loop."""
-        numbers = self.noise, self.bound, self.failure, self.scale
-        return BaseSpec(kind, reads, *numbers, random_ties=self.ties == "random")
 
     def radius(self, posterior: Posterior) -> Radius:
         """beta, of intervals: one, or one for each arm where each has a regression of its own."""
-        return posterior.radii(self.noise, self.bound, self.failure)
+        return posterior.radii(self.noise, self.bound, self.delta or DEFAULT_DELTA)
 
     def choosing_radius(self, posterior: Posterior) -> Radius:
         """scale beta, by which the base chooses."""
         return self.scale * self.radius(posterior)
+
+    @property
+    def reward_bound(self) -> float:
+        """A reward larger than this is far beyond beta, which is no less than `bound` without any noise."""
+        return self.bound + 8.0 * max(self.noise, self.bound)
+
+    def compiled_base(self, kind: Kind, reads: Reads, rate: float = 0.0) -> BaseSpec:
+        """The same settings in a compiled loop."""
+        numbers = self.noise, self.bound, self.delta or DEFAULT_DELTA, self.scale
+        return BaseSpec(kind, reads, *numbers, rate=rate, random_ties=self.ties == "random")
 
 
 DEFAULT = Confidence()
@@ -89,7 +84,7 @@ def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinUCB(Confidence):
+class LinUCB(IndexPolicy, Confidence):
     """Plays the arm of the largest x'theta + scale beta |x| in V^-1 (OFUL; Abbasi-Yadkori et al., 2011).
 
     beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound: `noise` is how far rewards scatter
@@ -104,22 +99,18 @@ class LinUCB(Confidence):
     True
     """
 
+    def index(self, posterior: Posterior) -> Floats:
+        """x'theta + scale beta |x| of every arm."""
+        return posterior.upper(self.choosing_radius(posterior))
+
     def compiled(self) -> CompiledSpec:
         """Optimistic in every round."""
-        return CompiledSpec(self.base_of(Kind.LINUCB, Reads.READS_WIDTHS))
-
-    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """The arm of the largest upper bound."""
-        return explored(*picked(posterior.upper(self.choosing_radius(posterior)), self.ties, rng))
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
-        """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
-        return share(posterior.upper(self.choosing_radius(posterior)), self.ties, arm)
+        return CompiledSpec(self.compiled_base(Kind.LINUCB, Reads.READS_WIDTHS))
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedBonusUCB:
+class FixedBonusUCB(IndexPolicy):
     """Plays the arm of the largest x'theta + bonus |x| in V^-1 (Li, Chu, Langford and Schapire, 2010).
 
     This is what many libraries call LinUCB. The bonus (alpha) stays the same, where that of
@@ -138,50 +129,48 @@ class FixedBonusUCB:
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bonus", real("bonus", self.bonus, least=0))
+        set_fields(self, bonus=real("bonus", self.bonus, least=0))
         one_of("ties", self.ties, TIES)
 
     def radius(self, posterior: Posterior) -> float:
         """The bonus."""
         return self.bonus
 
+    def index(self, posterior: Posterior) -> Floats:
+        """x'theta + bonus |x| of every arm."""
+        return posterior.upper(self.bonus)
+
     def compiled(self) -> CompiledSpec:
         """LinUCB with a constant radius."""
-        tied = self.ties == "random"
-        return CompiledSpec(BaseSpec(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
-
-    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """The arm of the largest upper bound."""
-        return explored(*picked(posterior.upper(self.bonus), self.ties, rng))
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
-        """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
-        return share(posterior.upper(self.bonus), self.ties, arm)
+        random_ties = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=random_ties)
+        )
 
 
 ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first
 
 
-class Switched(NamedTuple):
+class SwitchingState(NamedTuple):
     """The log_det_ratio at the last switch, and the optimistic parameter that it found."""
 
     log_det_ratio: float
     theta: tuple[float, ...]
 
 
-def forgotten(note: Any) -> Any:
-    """A note without the parameters in it, which were of other arms: what switched does so anew."""
-    if isinstance(note, Switched):
+def without_parameters(policy_state: Any) -> Any:
+    """A policy state without the parameters in it, which were of other arms: what switched does so anew."""
+    if isinstance(policy_state, SwitchingState):
         return None
-    if isinstance(note, tuple):
-        parts = [forgotten(part) for part in note]
-        return type(note)(*parts) if type(note) is not tuple else tuple(parts)
-    return note
+    if isinstance(policy_state, tuple):
+        parts = [without_parameters(part) for part in policy_state]
+        return type(policy_state)(*parts) if type(policy_state) is not tuple else tuple(parts)
+    return policy_state
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RarelySwitchingUCB(Confidence):
+class RarelySwitchingUCB(StatefulPolicy, Confidence):
     """LinUCB whose optimistic parameter is found anew when det V has grown by a factor 1 + growth.
 
     Until then it plays the best arm of the last one (Abbasi-Yadkori, Pal and Szepesvari, 2011,
@@ -202,48 +191,47 @@ class RarelySwitchingUCB(Confidence):
 
     def __post_init__(self) -> None:
         Confidence.__post_init__(self)
-        object.__setattr__(self, "growth", real("growth", self.growth, above=0))
-
-    def compiled(self) -> CompiledSpec:
-        """Optimistic at every switch, and the best arm of that in between."""
-        return CompiledSpec(
-            self.base_of(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS)._replace(rate=self.growth)
-        )
-
-    def accepts(self, note: object, dim: int) -> bool:
-        """One of its own, with a parameter of the right length."""
-        if not isinstance(note, Switched) or not isinstance(note.theta, tuple) or len(note.theta) != dim:
-            return False
-        return all(isinstance(number, int | float) for number in (note.log_det_ratio, *note.theta))
+        set_fields(self, growth=real("growth", self.growth, above=0))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """The best arm of the optimistic parameter; the note is its log_det_ratio and itself."""
+        """The best arm of the optimistic parameter, which it remembers until the next switch."""
         if not self._switches(posterior):
-            return explored(*picked(self._scores(posterior), self.ties, rng))
-        arm, share = picked(posterior.upper(self.choosing_radius(posterior)), self.ties, rng)
-        theta = posterior.optimistic(arm, self.choosing_radius(posterior))
-        return explored(arm, share, Switched(posterior.log_det_ratio, tuple(theta.tolist())))
+            return exploring_choice(*pick(self._scores(posterior), self.ties, rng))
+        beta = self.choosing_radius(posterior)
+        arm, propensity = pick(posterior.upper(beta), self.ties, rng)
+        theta = tuple(posterior.optimistic(arm, beta).tolist())
+        return exploring_choice(arm, propensity, SwitchingState(posterior.log_det_ratio, theta))
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm that is played; shared among ties that are broken at random."""
         if self._switches(posterior):
-            return share(posterior.upper(self.choosing_radius(posterior)), self.ties, arm)
-        return share(self._scores(posterior), self.ties, arm)
+            return pick_propensity(posterior.upper(self.choosing_radius(posterior)), self.ties, arm)
+        return pick_propensity(self._scores(posterior), self.ties, arm)
 
     def _switches(self, posterior: Posterior) -> bool:
-        return (
-            posterior.note is None
-            or posterior.log_det_ratio
-            > posterior.note.log_det_ratio + math.log1p(self.growth) + ROUNDED_GROWTH
-        )
+        """Has log det V grown by log(1 + growth) since the last switch?"""
+        last = posterior.policy_state
+        grown = math.log1p(self.growth) + ROUNDED_GROWTH
+        return last is None or posterior.log_det_ratio > last.log_det_ratio + grown
 
     def _scores(self, posterior: Posterior) -> Floats:
-        return posterior.scores(np.array(posterior.note.theta))
+        return posterior.scores(np.array(posterior.policy_state.theta))
+
+    def restore_state(self, state: object, dim: int) -> SwitchingState | None:
+        """A state of its own, with a parameter of the right length."""
+        if not isinstance(state, SwitchingState) or not isinstance(state.theta, tuple):
+            return None
+        numbers = all(isinstance(number, int | float) for number in (state.log_det_ratio, *state.theta))
+        return state if numbers and len(state.theta) == dim else None
+
+    def compiled(self) -> CompiledSpec:
+        """Optimistic at every switch, and the best arm of that in between."""
+        return CompiledSpec(self.compiled_base(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS, rate=self.growth))
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UCB1:
+class UCB1(IndexPolicy):
     """Every arm once, then the largest mean + noise sqrt(8 log n / n_k).
 
     From Auer, Cesa-Bianchi and Fischer (2002). It looks at pulls and rewards of fixed arms alone, at
@@ -264,26 +252,20 @@ class UCB1:
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", real("noise", self.noise, least=0))
+        set_fields(self, noise=real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> CompiledSpec:
-        """The largest index in every round."""
-        tied = self.ties == "random"
-        return CompiledSpec(BaseSpec(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
-
-    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """The arm of the largest index."""
-        return explored(*picked(self.indices(posterior), self.ties, rng))
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
-        """1 for the arm of the largest index; shared among ties that are broken at random."""
-        return share(self.indices(posterior), self.ties, arm)
-
-    def indices(self, posterior: Posterior) -> Floats:
-        """Every arm's index; infinite for one that was never told a reward."""
+    def index(self, posterior: Posterior) -> Floats:
+        """mean + noise sqrt(8 log n / n_k) of every arm; infinite for one that was never told a reward."""
         pulls = np.maximum(posterior.pulls, 1)
         bonus = 8.0 * math.log(max(posterior.pulled, 1))  # n counts arms that are not shown, too
         found: Floats = posterior.sums / pulls + self.noise * np.sqrt(bonus / pulls)
         found[posterior.pulls == 0] = np.inf
         return found
+
+    def compiled(self) -> CompiledSpec:
+        """The largest index in every round."""
+        random_ties = self.ties == "random"
+        return CompiledSpec(
+            BaseSpec(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=random_ties)
+        )

@@ -11,8 +11,9 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import changed_settings, safe_repr
-from infex.core.general import ControlKind
+from infex.core.controls import ControlKind
 from infex.models.posterior import Posterior
+from infex.policies.base import DEFAULT_DELTA
 from infex.policies.choice import Reason
 from infex.policies.compiled import ControlSpec
 from infex.policies.controls import Control, State
@@ -43,17 +44,17 @@ class UntilCertain(Control):
         Control.__post_init__(self)
         self._confidence()  # which refuses bad settings
 
-    def begin(self) -> State:
+    def initial_state(self) -> State:
         return CertainState()
 
     def ends(self, posterior: Posterior, state: State) -> bool:
-        return posterior.lasting and CertainState(*state).arms == _checksum(posterior.arms)
+        return posterior.fixed and CertainState(*state).arms == _checksum(posterior.arms)
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return Reason.CERTAIN if self.ends(posterior, state) or self._is_certain(posterior) else None
 
-    def skipped(self, posterior: Posterior, state: State) -> State:
-        return CertainState(_checksum(posterior.arms)) if posterior.lasting else state
+    def after_skip(self, posterior: Posterior, state: State) -> State:
+        return CertainState(_checksum(posterior.arms)) if posterior.fixed else state
 
     def _is_certain(self, posterior: Posterior) -> bool:
         beta = self._confidence().choosing_radius(posterior)
@@ -66,7 +67,7 @@ class UntilCertain(Control):
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
 
     def compiled(self) -> ControlSpec:
-        radius = self.noise, self.bound, self._confidence().failure, self.scale
+        radius = self.noise, self.bound, self.delta or DEFAULT_DELTA, self.scale
         return ControlSpec(ControlKind.CERTAINTY, False, 0.0, 0, *radius)
 
     def __repr__(self) -> str:

@@ -37,16 +37,16 @@ class Schedule(Protocol):
         raise NotImplementedError
 
 
-class Family:
-    """What the built-in schedules share: they join by `|`, and tell the chance of exploring.
+class BuiltinSchedule:
+    """What the built-in schedules share: they join by `|`, and know the probability of exploring.
 
-    No abstract class: Python takes half a microsecond to see whether an object is of one.
+    Not an abstract class, as `isinstance` takes half a microsecond for these.
     """
 
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
-        if Family not in cls.__bases__:
+        if BuiltinSchedule not in cls.__bases__:
             raise TypeError(
                 f"{cls.__name__} cannot refine a built-in schedule: loops would not call what it overrides; "
                 "write a schedule of your own, which inherits infex.Schedule"
@@ -57,11 +57,11 @@ class Family:
         raise NotImplementedError
 
     @property
-    def drawn(self) -> bool:
-        """Were its rounds drawn at random, with probabilities that `chance` tells?"""
+    def is_random(self) -> bool:
+        """Are its rounds drawn at random?"""
         return False
 
-    def chance(self, t: int) -> float | None:
+    def explore_probability(self, t: int) -> float | None:
         """The probability that round t explores, given the rounds before it; None if not known."""
         return 1.0 if self.explores(t) else 0.0
 
@@ -79,13 +79,13 @@ class Family:
 
 
 def has(schedule: object, verb: str) -> bool:
-    """Does a schedule have this verb, not only the name of it from `Schedule`?"""
+    """Does a schedule have this method itself, and not only from `Schedule`?"""
     own = getattr(type(schedule), verb, None)
     return hasattr(schedule, verb) and (verb == "grows" or own is not getattr(Schedule, verb))
 
 
 def checked(schedule: object) -> Schedule:
-    """`schedule`, if it has the four verbs of a schedule."""
+    """`schedule`, if it has the four methods of a schedule."""
     missing = [verb for verb in ("explores", "count", "when", "grows") if not has(schedule, verb)]
     if missing and any("objects" in vars(kind) for kind in type(schedule).__mro__):
         raise InvalidSetting(
@@ -101,7 +101,7 @@ def checked(schedule: object) -> Schedule:
 
 def a_round(t: int) -> int:
     """`t` as the number of a round, from 1."""
-    if type(t) is int and t >= 1:  # every round comes this way: no call
+    if type(t) is int and t >= 1:  # in every round: no call
         return t
     return whole("round", t, least=1, error=InvalidRound)
 
@@ -116,25 +116,29 @@ def an_order(n: int) -> int:
     return whole("number of the exploration", n, least=1, error=InvalidRound)
 
 
-def chance(schedule: Schedule, t: int) -> float | None:
-    """The probability that round t explores, also for a user's schedule that tells no chances."""
-    if isinstance(schedule, Family):
-        return schedule.chance(t)
-    tells = _own_chance(schedule)
+def explore_probability(schedule: Schedule, t: int) -> float | None:
+    """The probability that round t explores, also for a user's schedule without a method that tells it."""
+    if isinstance(schedule, BuiltinSchedule):
+        return schedule.explore_probability(t)
+    tells = _own_probability(schedule)
     if tells is not None:
         told = tells(t)
-        return None if told is None else real(f"the chance of round {t}", told, least=0, most=1)
+        return None if told is None else real(f"explore_probability of round {t}", told, least=0, most=1)
     return 1.0 if schedule.explores(t) else 0.0
 
 
-def is_drawn(schedule: Schedule) -> bool:
-    """Were the rounds of the schedule drawn at random, with probabilities that its `chance` tells?"""
-    return schedule.drawn if isinstance(schedule, Family) else _own_chance(schedule) is not None
+def is_random(schedule: Schedule) -> bool:
+    """Are the rounds of a schedule drawn at random, so that `explore_probability` is between 0 and 1?"""
+    return (
+        schedule.is_random
+        if isinstance(schedule, BuiltinSchedule)
+        else _own_probability(schedule) is not None
+    )
 
 
-def _own_chance(schedule: Schedule) -> Callable[[int], float | None] | None:
-    """The chances that a user's schedule tells, if it does."""
-    tells = getattr(schedule, "chance", None)
+def _own_probability(schedule: Schedule) -> Callable[[int], float | None] | None:
+    """The method of a user's schedule that tells probabilities, if it has one."""
+    tells = getattr(schedule, "explore_probability", None)
     return tells if callable(tells) else None
 
 

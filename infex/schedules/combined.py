@@ -9,17 +9,17 @@ from typing import final
 from infex.checks import safe_repr, whole
 from infex.errors import OutOfReach
 from infex.schedules.base import (
-    Family,
+    BuiltinSchedule,
     Schedule,
     a_horizon,
     a_round,
     an_order,
-    chance,
     checked,
+    explore_probability,
     first_round_with,
-    is_drawn,
+    is_random,
 )
-from infex.schedules.periodic import Every, Jittered, meeting
+from infex.schedules.periodic import Every, Jittered, intersection
 
 ROUNDS_LISTED = 200_000  # rounds that are listed one by one
 
@@ -29,7 +29,7 @@ def periodic_count(members: tuple[Every, ...], t: int) -> int:
     if not members:
         return 0
     first, rest = members[0], members[1:]
-    shared = [meet for member in rest if (meet := meeting(first, member)) is not None]
+    shared = [meet for member in rest if (meet := intersection(first, member)) is not None]
     if first in shared:  # a later one covers it
         return periodic_count(rest, t)
     return first.count(t) + periodic_count(rest, t) - periodic_count(tuple(dict.fromkeys(shared)), t)
@@ -79,7 +79,7 @@ def last_round(schedule: Schedule, n: int) -> int:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Union(Family):
+class Union(BuiltinSchedule):
     """Explores when any of its members does.
 
     `explores` is as quick as theirs. `count` and `when` are exact; they are quick for periodic
@@ -116,14 +116,14 @@ class Union(Family):
         return first_round_with(self, n, last) if self.count(last) >= n else math.inf
 
     @property
-    def drawn(self) -> bool:
-        return any(is_drawn(member) for member in self.members)
+    def is_random(self) -> bool:
+        return any(is_random(member) for member in self.members)
 
-    def chance(self, t: int) -> float | None:
-        drawn = [member for member in self.members if is_drawn(member)]
+    def explore_probability(self, t: int) -> float | None:
+        drawn = [member for member in self.members if is_random(member)]
         if len(drawn) > 1 and not all(isinstance(member, Jittered) for member in drawn):
             return None  # draws of the same seed depend on each other
-        shares = [chance(member, t) for member in self.members]
+        shares = [explore_probability(member, t) for member in self.members]
         if 1.0 in shares:
             return 1.0
         total = 0.0
@@ -157,7 +157,7 @@ def union(*schedules: Schedule) -> Schedule:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Budget(Family):
+class Budget(BuiltinSchedule):
     """The first `limit` explorations of `schedule`."""
 
     schedule: Schedule
@@ -175,7 +175,7 @@ class Budget(Family):
         return self.schedule.explores(a_round(t)) and self.schedule.count(t) <= self.limit
 
     def is_spent(self, t: int) -> bool:
-        """Would round t explore, were the limit not reached?"""
+        """Would round t explore if the limit had not been reached?"""
         inner = self.schedule
         return (inner.explores(t) and inner.count(t) > self.limit) or (
             isinstance(inner, Budget) and inner.is_spent(t)
@@ -188,11 +188,13 @@ class Budget(Family):
         return self.schedule.when(n) if an_order(n) <= self.limit else math.inf
 
     @property
-    def drawn(self) -> bool:
-        return is_drawn(self.schedule)
+    def is_random(self) -> bool:
+        return is_random(self.schedule)
 
-    def chance(self, t: int) -> float | None:
-        return chance(self.schedule, t) if self.schedule.count(a_round(t) - 1) < self.limit else 0.0
+    def explore_probability(self, t: int) -> float | None:
+        return (
+            explore_probability(self.schedule, t) if self.schedule.count(a_round(t) - 1) < self.limit else 0.0
+        )
 
     def __repr__(self) -> str:
         return f"budget({safe_repr(self.schedule)}, {self.limit})"

@@ -12,7 +12,7 @@ from typing import Any, Protocol, final
 
 from infex.checks import plain, real
 from infex.errors import InvalidSetting
-from infex.schedules.base import Family, a_horizon, a_round, an_order, first_round_with
+from infex.schedules.base import BuiltinSchedule, a_horizon, a_round, an_order, first_round_with
 
 SLACK = 1.0 + 1e-12
 BEYOND = 10**400
@@ -26,7 +26,7 @@ class Target(Protocol):
         """The target g(t)."""
 
 
-def whole_target(target: Target, t: int) -> int:
+def floor_target(target: Target, t: int) -> int:
     """floor(g(t) (1 + 1e-12)), from 0 up; an infinite target is a very large one."""
     value = target(t) * SLACK
     if math.isnan(value):
@@ -36,7 +36,7 @@ def whole_target(target: Target, t: int) -> int:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Counted(Family):
+class Counted(BuiltinSchedule):
     """Explores so that the count follows `target`.
 
     The first `head` rounds are counted one by one, for any target. Past them the count is
@@ -56,7 +56,7 @@ class Counted(Family):
         counts = [0]
         reached = 0
         for t in range(1, self.head + 1):
-            reached = max(reached, whole_target(self.target, t))
+            reached = max(reached, floor_target(self.target, t))
             counts.append(min(counts[-1] + 1, reached))
         object.__setattr__(self, "_counts", tuple(counts))
         object.__setattr__(self, "_reached", reached)
@@ -76,7 +76,7 @@ class Counted(Family):
     def count(self, t: int) -> int:
         if a_horizon(t) <= self.head:
             return self._counts[t]
-        wanted = max(self._reached, whole_target(self.target, t))
+        wanted = max(self._reached, floor_target(self.target, t))
         return min(wanted, self._counts[-1] + t - self.head)
 
     def when(self, n: int) -> int | float:

@@ -13,13 +13,13 @@ import numpy as np
 from infex.arrays import Integers
 from infex.checks import whole
 from infex.errors import InvalidSetting, OutOfReach
-from infex.schedules.base import Family, Schedule, a_horizon, a_round, an_order
+from infex.schedules.base import BuiltinSchedule, Schedule, a_horizon, a_round, an_order
 from infex.streams import place
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Listed(Family):
+class Listed(BuiltinSchedule):
     """Explores in the rounds given, which rise strictly."""
 
     rounds: tuple[int, ...]
@@ -63,7 +63,7 @@ def listed(rounds: Iterable[int]) -> Listed:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Every(Family):
+class Every(BuiltinSchedule):
     """Explores in the rounds t with t mod period = offset; with offset 0: period, 2 period, ..."""
 
     period: int
@@ -101,7 +101,7 @@ class Every(Family):
         return f"every({self.period}, offset={self.offset})" if self.offset else f"every({self.period})"
 
 
-def meeting(a: Every, b: Every) -> Every | None:
+def intersection(a: Every, b: Every) -> Every | None:
     """The rounds that two periodic schedules share (again periodic), or None if they never meet."""
     step = gcd(a.period, b.period)
     apart = b.offset - a.offset
@@ -145,7 +145,7 @@ def never() -> Listed:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Jittered(Family):
+class Jittered(BuiltinSchedule):
     """Explores in one round of each block of `period`, drawn uniformly."""
 
     period: int
@@ -171,10 +171,10 @@ class Jittered(Family):
         return block * self.period + 1 + place(self.seed, "jittered", self.period, block, size=self.period)
 
     @property
-    def drawn(self) -> bool:
+    def is_random(self) -> bool:
         return True
 
-    def chance(self, t: int) -> float:
+    def explore_probability(self, t: int) -> float:
         block, place = divmod(a_round(t) - 1, self.period)
         return 1.0 / (self.period - place) if self.when(block + 1) >= t else 0.0
 
@@ -188,7 +188,7 @@ def jittered(m: int, seed: int = 0) -> Jittered:
     As many explorations as `every(m)`, but not in step with any season, and with known
     probabilities, for off-policy evaluation: each round explores with probability 1/m seen by
     itself; given the rounds before it, with 1/(rounds left in its block), and 0 once the block
-    has explored. `Decision.probability` is told given the rounds before.
+    has explored. `Decision.propensity` is given the rounds before.
 
     >>> schedule = jittered(5, seed=1)
     >>> [sum(schedule.explores(t) for t in range(b, b + 5)) for b in (1, 6, 11)]
@@ -200,12 +200,12 @@ def jittered(m: int, seed: int = 0) -> Jittered:
 SPARSE_ROUNDS = 8  # times as many rounds as are named: then these are found by their numbers
 
 
-def named_rounds(schedule: Schedule, start: int, stop: int) -> Integers:
-    """The rounds from start to stop that it names: by number where they are few, else one by one."""
+def rounds_between(schedule: Schedule, start: int, stop: int) -> Integers:
+    """The exploring rounds from start to stop: by number where they are few, else one by one."""
     if isinstance(schedule, Every):
         first = schedule.when(schedule.count(start - 1) + 1)
         return np.arange(first, stop + 1, schedule.period, dtype=np.int64)
-    found = _by_number(schedule, start, stop) if isinstance(schedule, Family) else None
+    found = _by_number(schedule, start, stop) if isinstance(schedule, BuiltinSchedule) else None
     return _one_by_one(schedule, start, stop) if found is None else found
 
 

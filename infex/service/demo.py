@@ -12,8 +12,8 @@ from typing import Any, final
 
 import numpy as np
 
+from infex import registry
 from infex.errors import InfexError
-from infex.records import catalog
 from infex.service.application import Service
 from infex.service.open_studies import thing_of
 from infex.streams import stream
@@ -96,7 +96,7 @@ def shoppers() -> list[Shopper]:
 
 def _settings(policy: str, features: dict[str, Any] | None = None) -> dict[str, Any]:
     things = {} if features is None else {"features": thing_of(features)}
-    return {"policy": catalog.parse(policy), "seed": 7, "wait": "1 day"} | things
+    return {"policy": registry.parse(policy), "seed": 7, "wait": "1 day"} | things
 
 
 def _fixed(labels: tuple[str, ...]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any, final
 
 import msgspec
 
+from infex import registry
 from infex.errors import InfexError, InvalidBody, NotReady, Overloaded, StoreFailed, UnknownStudy
-from infex.records import catalog, from_record
+from infex.registry import from_record
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.journal_view import JournalView
 from infex.service.kept_pasts import past_table
@@ -175,7 +176,7 @@ def settings_of(request: StudyRequest, limits: ServiceLimits) -> dict[str, Any]:
 
 def thing_of(said: str | dict[str, Any]) -> Any:
     """A policy, an estimator or a map: built-in ones alone, from text or from a record."""
-    return catalog.parse(said) if isinstance(said, str) else from_record(said)
+    return registry.parse(said) if isinstance(said, str) else from_record(said)
 
 
 def refuse_large_map(record: dict[str, Any], limits: ServiceLimits) -> None:

@@ -12,7 +12,7 @@ from infex.arrays import Floats, Integers
 from infex.environments import Instance
 from infex.errors import NotKept
 from infex.policies.base import Policy
-from infex.records.catalog import shown
+from infex.registry import label_of
 
 
 class RunTerms(NamedTuple):
@@ -57,7 +57,7 @@ class Run:
     def __repr__(self) -> str:
         return (
             f"Run(regret={self.regret:.6g}, explored={self.explored}, horizon={self.horizon}, "
-            f"seed={self.seed}, policy={shown(self.policy)})"
+            f"seed={self.seed}, policy={label_of(self.policy)})"
         )
 
     @property
@@ -80,3 +80,26 @@ def log_spaced(horizon: int, points: int = 100) -> Integers:
     rounds = np.unique(np.geomspace(1, horizon, points).round().astype(np.int64))
     rounds.flags.writeable = False
     return rounds
+
+
+def finished_run(
+    counted: Any, instance: Instance, seed: int, terms: RunTerms, seconds: float, log_det_ratio: float
+) -> Run:
+    """The run of a loop that has `counted` its rounds, as `infex.core.runs.Outcome` or as `Tally` does."""
+    return Run(
+        instance=instance,
+        policy=terms.policy,
+        horizon=terms.horizon,
+        seed=seed,
+        regret_exploring=counted.regret_exploring,
+        regret_greedy=counted.regret_greedy,
+        explored=counted.explored,
+        optimal=counted.optimal,
+        seconds=seconds,
+        log_det_ratio=log_det_ratio,
+        counts=counted.counts,
+        points=(log_spaced(terms.horizon), counted.curve),
+        arms=counted.arms if terms.record else None,
+        rewards=counted.rewards if terms.record else None,
+        losses=counted.losses if terms.record else None,
+    )

@@ -1,19 +1,13 @@
-"""Whole runs of a policy on a problem."""
+"""`play` and `play_many`: whole runs of a policy on a problem."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import itertools
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import BuiltinFunctionType, FunctionType
-from typing import Any
 
-import numpy as np
-
-from infex.checks import DATA_KINDS, copied, whole
+from infex.checks import whole
 from infex.environments import (
     ChangingInstance,
     ContextualInstance,
@@ -22,97 +16,19 @@ from infex.environments import (
     LinearInstance,
     OwnInstance,
 )
-from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidSetting
 from infex.models import Ridge
 from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.policies.base import Policy, checked, hook, informed, settled, traits_of
-from infex.policies.compiled import ForcedSpec, compiled_spec
+from infex.policies.base import Policy, checked, for_problem, policy_info, resolve_defaults
 from infex.policies.ucb import warn_of_large
-from infex.records.stream_names import stream_name
-from infex.simulation.compiled import Plan, is_steady, plan_of, play_compiled, play_forced
+from infex.registry import stream_name
+from infex.simulation.compiled import Plan, plan_of, play_compiled
+from infex.simulation.copies import own_copies
 from infex.simulation.python_loop import play_in_python
 from infex.simulation.run import Run, RunTerms
-
-ATOMS = (
-    *DATA_KINDS,
-    np.generic,
-    FunctionType,
-    BuiltinFunctionType,
-    type,
-    OfferSets,
-)
-"""What nothing changes, or `copy.deepcopy` does not copy."""
-COPYING_METHODS = {"__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__"}
-
-
-def own_copies(**given: Any) -> tuple[Any, ...]:
-    """A deep copy of each object for one run, under the name that an error calls it by.
-
-    What the objects share, their copies share. Frozen settings of infex's own that hold nothing of a user's
-    are not copied.
-    """
-    fixed = {id(thing): thing for thing in given.values() if is_immutable(thing)}
-    if len(fixed) == len(given):
-        return tuple(given.values())
-    memo: dict[int, Any] = dict(fixed)
-    for thing in given.values():
-        if isinstance(thing, Instance) and id(thing) not in fixed:
-            memo.update((id(part), part) for part in _read_only_arrays(thing))
-    copies = tuple(copied(name, thing, memo) for name, thing in given.items())
-    for name, thing in given.items():
-        for part in traits_of(thing).chain if name == "policy" else (thing,):
-            _add_attributes(name, part, memo)
-    return copies
-
-
-def _add_attributes(name: str, part: object, memo: dict[int, Any]) -> None:
-    """Adds to its copy what an object of a user's subclass keeps beside the fields of infex's dataclass.
-
-    Python copies the fields alone where a dataclass is frozen and has slots.
-    """
-    kind: Any = type(part)
-    below = list(itertools.takewhile(lambda each: _own_settings(each) is None, kind.__mro__))
-    if len(below) == len(kind.__mro__) or any(COPYING_METHODS & vars(each).keys() for each in below):
-        return
-    if id(part) in memo and "__dict__" in dir(part):
-        twin = memo[id(part)]
-        kept = {word: value for word, value in vars(part).items() if word not in vars(twin)}
-        vars(twin).update(copied(name, kept, memo))
-
-
-def is_immutable(thing: Any) -> bool:
-    """Is it made of numbers, texts, functions and infex's own frozen settings alone?"""
-    kind: Any = type(thing)
-    names = _own_settings(kind)
-    if names is not None:
-        plain = isinstance(thing, LinearInstance) and thing.is_plain
-        return plain or all(is_immutable(getattr(thing, name)) for name in names)
-    if isinstance(thing, np.ndarray):
-        return not thing.flags.writeable
-    return all(map(is_immutable, thing)) if type(thing) is tuple else isinstance(thing, ATOMS)
-
-
-@functools.cache
-def _own_settings(kind: Any) -> tuple[str, ...] | None:
-    """The settings of a frozen dataclass of infex's own; None of any other class.
-
-    A subclass of one may have a state beside its fields.
-    """
-    parameters = vars(kind).get("__dataclass_params__")
-    if parameters is None or not parameters.frozen or not kind.__module__.startswith("infex."):
-        return None
-    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
-
-
-def _read_only_arrays(instance: Instance) -> list[Any]:
-    """The arrays of a problem that nothing changes, as of its arms."""
-    slots = [getattr(instance, name) for name in type(instance).__slots__]
-    return [each for each in slots if isinstance(each, np.ndarray) and not each.flags.writeable]
-
 
 MOST_ROUNDS = 10**15  # floats count them exactly
 
@@ -140,8 +56,8 @@ def play(
     Built-in policies run in compiled loops. So do the greedy rounds of `Infex` around a base in Python, which
     decides in its own rounds alone. All else runs in a plain loop that does the same step by step: other
     policies in Python; a base in Python that learns by itself, or with controls, an estimator, late rewards
-    or contexts; where arms change, weights that a user gives; and OLSBandit and the LASSO bandits, unless
-    arms are fixed and rewards of a plain law come at once.
+    or contexts; where arms change, weights that a user gives; and in contexts estimators, late rewards, and
+    policies that keep a state or read pulls, OLSBandit and the LASSO bandits.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -153,7 +69,7 @@ def play(
     checked("policy", policy)
     instance = checked_instance(instance)
     horizon = checked_horizon(horizon)
-    policy = settled(policy, 1.0 / horizon)
+    policy = resolve_defaults(policy, 1.0 / horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
@@ -179,10 +95,9 @@ def play_many(
     `horizon`, `penalty`, `record`, `estimator` and `pending` are those of `play`; `workers` are threads, as
     many as there are cores if it is not said. With `paired` there is a seed for each instance, and each is
     played with its own alone. Compiled loops hold no interpreter lock, so that threads share the cores; what
-    calls a user's code goes one by one. Each run
-    plays copies of what was given. `learnt` is what was seen of the same features before round 1, for
-    compiled policies with ridge whose rewards come at once: all runs begin with it, but for a base that keeps
-    own data. On a `ContextualInstance` it is a `RidgeBankModel`.
+    calls a user's code goes one by one. Each run plays copies of what was given. `learnt` is what was seen of
+    the same features before round 1, for compiled policies with ridge whose rewards come at once: all runs
+    begin with it, but for a base that keeps own data. On a `ContextualInstance` it is a `RidgeBankModel`.
 
     `instances` are one problem or several; one `policy` plays them all.
 
@@ -212,7 +127,7 @@ def play_many(
     narrowing = narrows(pending)
     threads = whole("workers", cores() if workers is None else workers, least=1)
     horizon = checked_horizon(horizon)
-    policy = settled(checked("policy", policy), 1.0 / horizon)
+    policy = resolve_defaults(checked("policy", policy), 1.0 / horizon)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     plan = plan_of(*own_copies(policy=policy, estimator=estimator))
     if learnt is not None:
@@ -252,9 +167,13 @@ def play_copies(
     A policy that asks for the problem it plays is told. The run names what was given.
     """
     policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
-    if asks_for_problem(policy):
-        policy = informed(policy, problem, terms.horizon)
-    run = _play(problem, seed, terms._replace(policy=policy), own, narrowing, learnt)
+    policy = for_problem(policy, problem, terms.horizon)
+    own_terms = terms._replace(policy=policy)
+    plan = plan_of(policy, own)
+    if plan is not None and plan.can_play(problem):
+        run = play_compiled(problem, seed, own_terms, plan, narrowing, learnt)
+    else:
+        run = play_in_python(problem, seed, own_terms, own, narrowing, learnt)
     if run.policy is terms.policy and run.instance is instance:
         return run
     return dataclasses.replace(run, policy=terms.policy, instance=instance)
@@ -267,36 +186,11 @@ def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Est
     return penalty if estimator.penalty is None else estimator.penalty, None
 
 
-def _play(
-    instance: Instance,
-    seed: int,
-    terms: RunTerms,
-    estimator: Estimator | None,
-    narrowing: bool,
-    learnt: RidgeModel | RidgeBankModel | None,
-) -> Run:
-    """One run; it begins with what was `learnt` by ridge before, which `refuse_beginning` has checked."""
-    if is_steady(instance) and estimator is None:
-        assert isinstance(instance, LinearInstance)
-        form = compiled_spec(terms.policy)
-        if isinstance(form, ForcedSpec):
-            return play_forced(instance, seed, terms, form)
-    plan = plan_of(terms.policy, estimator)
-    if plan is not None and plan.can_play(instance):
-        return play_compiled(instance, seed, terms, plan, narrowing, learnt)
-    return play_in_python(instance, seed, terms, estimator, narrowing, learnt)
-
-
-def asks_for_problem(policy: Policy) -> bool:
-    """Does it, or a policy in it, ask for the problem that it plays?"""
-    return any(hook(link, "informed") is not None for link in traits_of(policy).chain)
-
-
 def warn_of_means(instance: Instance, policy: Policy) -> None:
     """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
     if isinstance(instance, LinearInstance):
-        greatest = traits_of(policy).greatest
-        if greatest is not None and instance.largest > greatest:
+        reward_bound = policy_info(policy).reward_bound
+        if reward_bound is not None and instance.largest > reward_bound:
             warn_of_large(policy, instance.largest, stacklevel=3)
 
 
@@ -315,9 +209,9 @@ def checked_instance(instance: object) -> Instance:
         return instance
     if isinstance(instance, type) or not isinstance(instance, Environment) or not callable(instance.means):
         named = instance if isinstance(instance, type) else type(instance)
-        told = repr(instance) if isinstance(instance, str | int | float | None) else named.__qualname__
+        value = repr(instance) if isinstance(instance, str | int | float | None) else named.__qualname__
         raise InvalidSetting(
-            f"instance must be one of infex.environments, got {told}; "
+            f"instance must be one of infex.environments, got {value}; "
             "or an object with means(t, arms), and arms or offer(t, rng)"
         )
     return OwnInstance(instance)
@@ -346,22 +240,16 @@ def refuse_beginning(
     if plan is None or not plan.is_plain:
         raise InvalidSetting("runs begin with what was learnt only if the policy is compiled, with ridge")
     for problem in problems:
-        _refuse(learnt, problem)
-
-
-def _refuse(learnt: RidgeModel | RidgeBankModel, problem: Instance) -> None:
-    if isinstance(problem, ContextualInstance):
-        mine = (problem.count, problem.context_dim, 0)
-        if not isinstance(learnt, RidgeBankModel) or learnt.layout != mine:
-            raise InvalidSetting(
-                f"runs in contexts begin with a BlockRidge of {problem.count} arms on {problem.context_dim} "
-                "features"
-            )
-    elif not isinstance(learnt, RidgeModel) or problem.dim != learnt.dim:
-        size = learnt.dim if isinstance(learnt, RidgeModel) else "other"
-        raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
-    plain = isinstance(problem, LinearInstance) and problem.is_plain
-    if not plain and (
-        not isinstance(problem, ChangingInstance | ContextualInstance) or problem.late is not None
-    ):
-        raise InvalidSetting("runs begin with what was learnt only if rewards come at once")
+        if isinstance(problem, ContextualInstance):
+            shape = problem.count, problem.context_dim, 0
+            if not isinstance(learnt, RidgeBankModel) or learnt.layout != shape:
+                raise InvalidSetting(
+                    f"runs in contexts begin with a RidgeBankModel of {problem.count} arms on "
+                    f"{problem.context_dim} features"
+                )
+        elif not isinstance(learnt, RidgeModel) or problem.dim != len(learnt.columns):
+            size = len(learnt.columns) if isinstance(learnt, RidgeModel) else "other"
+            raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
+        at_once = isinstance(problem, ChangingInstance | ContextualInstance) and problem.late is None
+        if not (problem.is_plain or at_once):
+            raise InvalidSetting("runs begin with what was learnt only if rewards come at once")

@@ -10,15 +10,15 @@ import numpy as np
 from infex.bandit.decision import Decision, DecisionRecord
 from infex.errors import DamagedJournal, ForeignStore
 from infex.models.layout import ArmRow, DesignRow
-from infex.policies.choice import Turn
-from infex.records.notes import note_of, note_record, reason_of
+from infex.policies.choice import ScheduleStatus
+from infex.registry import policy_state_from_record, policy_state_to_record, reason_of
 from infex.study.holding_out import held_out
 from infex.version import __version__
 
 CONTENT_VERSION = 1
 LEAST, GREATEST = float("-inf"), float("inf")
 ENDS = {"inf": GREATEST, "-inf": LEAST}
-TURNS_BY_NAME = {turn.value: turn for turn in Turn}
+TURNS_BY_NAME = {turn.value: turn for turn in ScheduleStatus}
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -212,7 +212,7 @@ def decision_content(record: DecisionRecord, request: bytes, by: str = __version
         chance=chance,
         law=law,
         turn=None if turn is None else turn._value_,
-        note=None if note is None else note_record(note),
+        note=None if note is None else policy_state_to_record(note),
         loss=loss,
         noticed=list(noticed),
         changes=changes,
@@ -249,7 +249,7 @@ def held_decision_from(key: str, content: HeldContent) -> Decision:
 def record_from(key: str, content: DecisionContent) -> DecisionRecord:
     """What an entry says was decided under a key."""
     c = content
-    note = None if c.note is None else note_of(c.note)
+    note = None if c.note is None else policy_state_from_record(c.note)
     turn = None if c.turn is None else TURNS_BY_NAME[c.turn]
     decision = Decision(
         key, c.t, c.arm, c.label, c.explored, c.greedy, c.estimate, _end_of(c.low), _end_of(c.high),

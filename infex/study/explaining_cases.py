@@ -11,8 +11,7 @@ import numpy as np
 
 from infex.bandit import Decision
 from infex.errors import UnknownDecision
-from infex.records.description import policy_shown
-from infex.records.notes import note_record
+from infex.registry import label_of, policy_state_to_record
 from infex.study.cases import Case, RewardState, case_of
 from infex.study.contents import (
     DecisionContent,
@@ -156,10 +155,10 @@ def _looked_back(
     offers = bandit.estimates(**asked)
     mask = offered_truths(request, offers.label.tolist())
     return {
-        "policy": policy_shown(bandit.policy),
+        "policy": label_of(bandit.policy),
         "amendment": standing.amendments[-1] if standing.amendments else 0,
         "exploration": bandit.exploration()._asdict(),
-        "controls": note_record(bandit.policy_state),
+        "controls": policy_state_to_record(bandit.policy_state),
         "offers": tuple(
             OfferSeen(arm, label, float(estimate), float(low), float(high), mask[arm])
             for arm, (label, estimate, low, high, _) in enumerate(offers.tolist())

@@ -18,7 +18,7 @@ from infex.files import replacing
 from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
 from infex.logs.log_schema import UNJOINED, LogHeader
 from infex.policies import Infex
-from infex.records.description import policy_shown, record_of, shown_as
+from infex.registry import label_of, record_of
 from infex.study.amending import amended
 from infex.study.cases import Case, EntryKind, kind_of
 from infex.study.contents import (
@@ -55,12 +55,13 @@ class Exported(NamedTuple):
 def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> Exported:
     """Writes all decisions that were not erased; how many.
 
-    One row for each: round, arm, label, reward (null: none counts), explored, chance, law, greedy,
+    One row for each: round, arm, label, reward (null: none counts), explored, explore_probability,
+    base_propensity, greedy,
     probability, what was on offer (`context` with a map that can be kept, else `arms`; `offered`), held_out,
     id, time, reward_time, unit, stream, policy, reason. Metadata `infex` say what is the same in all rows.
 
     Decisions for units that are held out are a stream of their own, with rounds from 1: `held_out` is true,
-    `policy` is the rule that decided, and `probability` is that of its arm.
+    `policy` is the rule that decided, and `propensity` is that of its arm.
     """
     import pyarrow.parquet as pq
 
@@ -150,7 +151,7 @@ class Scan:
             "label": None if c.label is None else str(c.label),
             "reward": reward,
             "greedy": c.greedy,
-            "probability": c.probability,
+            "propensity": c.probability,
             **offer_of(self.bandit, msgspec.json.decode(c.request), self._by_arms and self.moves),
             "offered": _offered(self.bandit, msgspec.json.decode(c.request)),
             "id": entry.key,
@@ -166,11 +167,11 @@ class Scan:
         return {
             "round": c.t,
             "explored": c.explored,
-            "chance": c.chance,
-            "law": c.law,
+            "explore_probability": c.chance,
+            "base_propensity": c.law,
             "held_out": False,
             "stream": self._name,
-            "policy": policy_shown(self.bandit.policy),
+            "policy": label_of(self.bandit.policy),
             "reason": c.reason,
         }
 
@@ -181,8 +182,8 @@ class Scan:
         return {
             "round": self._held,
             "explored": False,
-            "chance": None,
-            "law": None,
+            "explore_probability": None,
+            "base_propensity": None,
             "held_out": True,
             "stream": f"{self._name} {HELD_OUT}",
             "policy": rule if isinstance(rule, str) else f"always {rule['arm']}",
@@ -196,8 +197,9 @@ class Scan:
         floats, time = pa.float64(), pa.timestamp("us", tz="UTC")
         kinds = {
             "round": pa.int64(), "arm": pa.int32(), "label": pa.string(), "reward": floats,
-            "explored": pa.bool_(), "chance": floats, "law": floats, "greedy": pa.int32(),
-            "probability": floats, "offered": pa.list_(pa.bool_()), "context": pa.list_(floats),
+            "explored": pa.bool_(), "explore_probability": floats, "base_propensity": floats,
+            "greedy": pa.int32(), "propensity": floats, "offered": pa.list_(pa.bool_()),
+            "context": pa.list_(floats),
             "arms": pa.list_(pa.list_(floats)), "held_out": pa.bool_(),
             "id": pa.string(), "time": time, "reward_time": time, "unit": pa.string(), "stream": pa.string(),
             "policy": pa.string(), "reason": pa.string(),
@@ -310,11 +312,11 @@ def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:
     fixed = bandit.arms.tolist() if features is None and len(bandit.arms) and not moves else None
     return {
         "format": LOG_VERSION,
-        "policy": policy_shown(policy),
+        "policy": label_of(policy),
         "schedule": schedule,
         "penalty": bandit.penalty,
         "seed": bandit.seed,
-        "estimator": shown_as(bandit.estimator),
+        "estimator": None if bandit.estimator is None else label_of(bandit.estimator),
         "encoded": encoder_of(features) is not None,
         "dim": None if fixed is None else len(fixed[0]),
         "arms": fixed,

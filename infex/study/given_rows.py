@@ -8,7 +8,7 @@ from typing import Any
 
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, quick, real
 from infex.errors import InvalidReward, InvalidSetting
-from infex.features.vectors import one_by_one, refuse_single_values
+from infex.features.vectors import refuse_single_values, table_rows
 from infex.study.contents import CONTENT_VERSION, RewardContent
 from infex.study.moves import KeyedRequest, row_by_row
 from infex.study.plain_requests import (
@@ -55,7 +55,7 @@ def in_places(many: Any) -> list[Any] | None:
     """One for each key, by its place: of a table its rows, also where they have an index of their own."""
     if isinstance(many, Mapping):
         return _rows_of_columns(many)
-    rows = one_by_one(many)
+    rows = table_rows(many)
     if rows is not None and not isinstance(rows, Iterable):
         raise InvalidSetting(
             f"contexts and arms are lists with one for each key, got a {type(many).__name__}"

@@ -10,7 +10,7 @@ import numpy as np
 from infex.bandit import Bandit, Decision
 from infex.bandit.arms import offered_mask
 from infex.errors import InvalidSetting, UnknownArm
-from infex.policies.choice import lowest
+from infex.policies.choice import first_best
 
 HELD_OUT = "held out"
 HOLDOUT_POLICIES = ("uniform", "greedy")
@@ -46,7 +46,7 @@ def held_decision(
 
 def greedy_among(offers: Any, places: list[int]) -> int:
     """The arm of the largest of these estimates among some arms, the lowest index among ties."""
-    return places[lowest(np.ascontiguousarray(offers.estimate[places]))]
+    return places[first_best(np.ascontiguousarray(offers.estimate[places]))]
 
 
 def offered_truths(request: dict[str, Any], labels: list[Any]) -> list[bool]:

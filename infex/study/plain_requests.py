@@ -13,7 +13,7 @@ import numpy as np
 
 from infex.checks import quick
 from infex.errors import InvalidSetting
-from infex.features.vectors import by_name
+from infex.features.vectors import as_mapping
 
 LONGEST_KEY = 200  # characters
 RESERVED = "infex:"  # what keys of the journal's own begin with
@@ -76,7 +76,7 @@ def plain_value(name: str, value: object) -> Any:
         return [plain_value(name, part) for part in value]  # type: ignore[attr-defined]
     if isinstance(value, np.ndarray | np.generic):
         return plain_value(name, value.tolist())
-    if (named := by_name(value)) is not None:
+    if (named := as_mapping(value)) is not None:
         return {str(word): _named(name, part) for word, part in named.items()}
     if isinstance(value, float):
         return _finite(name, float(value))

@@ -12,11 +12,9 @@ import sys
 from typing import Any
 
 from infex.arrays import plain_scalar
-from infex.checks import settings_by_name
+from infex.checks import imported, settings_by_name
 from infex.errors import CannotLoad, InfexError, NoRecord
-from infex.records import from_record, to_record
-from infex.records.named_objects import imported
-from infex.records.registry import NAMED, row_of
+from infex.registry import BY_NAME, entry_of, from_record, to_record
 
 KEPT_AS_VALUES = (bool, int, float, str, type(None))
 
@@ -32,7 +30,7 @@ def reference_to(thing: object) -> Any:
         return {"record": to_record(thing)}
     except NoRecord:
         pass
-    row = row_of(thing)
+    row = entry_of(thing)
     if row is not None:
         return {"kind": row[0].name, "settings": _all(row[1])}
     return {"object": _name_of(type(thing)), "settings": _all(_settings_of(thing))}
@@ -48,8 +46,8 @@ def remade(reference: Any) -> Any:
             return tuple(parts) if is_tuple else parts
         case {"record": kept}:
             return from_record(kept)
-        case {"kind": kind, "settings": settings} if kind in NAMED:
-            return _called(NAMED[kind].make, kind, settings)
+        case {"kind": kind, "settings": settings} if kind in BY_NAME:
+            return _called(BY_NAME[kind].make, kind, settings)
         case {"object": name, "settings": settings}:
             return _called(_loaded(name, settings), name, settings)
     raise CannotLoad(f"an infex of another version wrote how a policy is made: {sorted(reference)}")

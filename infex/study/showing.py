@@ -11,7 +11,7 @@ from infex.errors import InfexError, InvalidSetting
 from infex.policies.base import Policy
 from infex.policies.controls import Control, Guarded, Limited, Paused
 from infex.policies.infex import Infex
-from infex.records.catalog import shown
+from infex.registry import label_of
 from infex.schedules import always
 from infex.schedules.base import Schedule
 from infex.schedules.combined import Budget
@@ -46,7 +46,7 @@ def shown_study(study: Study) -> ShownStudy:
         bandit = study._desk.standing.bandit
         policy = bandit.policy
         labels = None if bandit.labels is None else tuple(bandit.labels)
-        return ShownStudy(shown(policy), is_paused(policy), labels, bandit.t, tuple(limits_of(policy)))
+        return ShownStudy(label_of(policy), is_paused(policy), labels, bandit.t, tuple(limits_of(policy)))
 
     return study._desk.look(look)
 
@@ -87,7 +87,7 @@ def paused_policy(policy: Policy) -> Policy:
     if is_paused(policy):
         return policy
     if not isinstance(policy, Infex):
-        raise InvalidSetting(f"only a policy with a schedule can be paused, this is {shown(policy)}")
+        raise InvalidSetting(f"only a policy with a schedule can be paused, this is {label_of(policy)}")
     return replace(policy, schedule=Paused(policy.schedule, PAUSE))
 
 

@@ -12,8 +12,8 @@ from infex.bandit.bandit import Correction
 from infex.bandit.reshape import Reshaping
 from infex.errors import DamagedJournal, InfexError
 from infex.models.layout import DesignRow
-from infex.policies.choice import Turn
-from infex.records.notes import note_of
+from infex.policies.choice import ScheduleStatus
+from infex.registry import policy_state_from_record
 from infex.study.amending import ARM_CHANGES, amended
 from infex.study.cases import Case, EntryKind, RewardState, case_of, held_case
 from infex.study.contents import (
@@ -112,8 +112,8 @@ class Standing:
         if entry.kind in (EntryKind.DECISION, EntryKind.HELD):
             self.keys.add(entry.key)
         if residue.t:
-            note = None if residue.note is None else note_of(residue.note)
-            turn = None if residue.turn is None else Turn(residue.turn)
+            note = None if residue.note is None else policy_state_from_record(residue.note)
+            turn = None if residue.turn is None else ScheduleStatus(residue.turn)
             counts = residue.t, residue.explored, turn, residue.loss, residue.different
             self.bandit.enter_erased(*counts, note)
             self.tallies.moved(RewardState.PENDING, RewardState.ERASED)

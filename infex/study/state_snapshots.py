@@ -65,7 +65,7 @@ def _restored(kept: Any, number: int, given: Mapping[str, object], history: Hist
     standing.relocations = [(at, reshaping_of(moved)) for at, moved in kept["relocations"]]
     standing.keys = KnownKeys(kept["keys"])
     standing.tallies = Tallies.of(kept["tallies"])
-    waiting = {decision.id: (decision, on) for decision, on in standing.bandit.waiting()}
+    waiting = {decision.id: (decision, on) for decision, on in standing.bandit.pending_entries()}
     if kept["frozen"] is not None:
         standing.frozen = Bandit.from_bytes(kept["frozen"], **own)
     for key, digest, unit, at, decided, held in kept["cases"]:

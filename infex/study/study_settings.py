@@ -11,9 +11,7 @@ from typing import Any
 from infex.arrays import brief
 from infex.bandit import Bandit
 from infex.errors import CannotLoad, InfexWarning, InvalidSetting, NoRecord, OtherSettings
-from infex.features import FeatureMap
-from infex.records import from_record
-from infex.records.description import describe, describe_map, record_of, shown_as
+from infex.registry import describe, from_record, label_of, record_of
 from infex.study.plain_requests import plain_value
 from infex.study.references import reference_to, remade
 from infex.study.rules import REWARD_RULES
@@ -50,8 +48,7 @@ def kept_thing(thing: object) -> Any:
     known = record_of(thing)
     if known is not None:
         return {"record": known}
-    told = describe_map(thing) if isinstance(thing, FeatureMap) else describe(thing)
-    kept = {"record": None, "shown": shown_as(thing), "told": told}
+    kept = {"record": None, "shown": label_of(thing), "told": describe(thing)}
     with contextlib.suppress(NoRecord):
         return kept | {"by": reference_to(thing)}
     return kept
@@ -91,7 +88,7 @@ def _by_name(name: str, kept: Any) -> Any:
 
 def is_same(kept: Any, now: Any) -> bool:
     """Are two things the same, as far as can be told? Old journals do not say how one is made."""
-    words = ("record", "shown", "told")
+    words = ("record", "told")
     return [kept.get(word) for word in words] == [now.get(word) for word in words]
 
 

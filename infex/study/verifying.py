@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from infex.errors import DamagedJournal, InfexError, InvalidSetting
-from infex.policies.base import Policy, traits_of
-from infex.records.description import policy_shown
+from infex.policies.base import Policy, policy_info
+from infex.registry import label_of
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, HeldContent, content_of
 from infex.study.entries import BEGINNING, HASH_SIZE, Entry, Mark
@@ -112,7 +112,7 @@ class JournalWalk:
             request = msgspec.json.decode(content.request)
             case = standing, entry.key, content, request
             found = decides_again(*case)
-            if found is None or traits_of(standing.bandit.policy).trusted:
+            if found is None or policy_info(standing.bandit.policy).built_in:
                 return found
             pure = found and decides_again(*case) is True  # a policy of a user's may change when it is asked
             self.why = "" if pure else _changeable(standing.bandit.policy, entry.number, decided_once=found)
@@ -125,11 +125,11 @@ class JournalWalk:
 
 def _changeable(policy: Policy, number: int, decided_once: bool) -> str:
     """What is wrong where a policy of a user's does not decide what the journal has."""
-    name = policy_shown(policy)
+    name = label_of(policy)
     if decided_once:
         return (
             f"{name} decides entry {number} otherwise when it is asked twice: its `choose` must change "
-            "nothing, and keep what it is to remember in the `note` of its Choice"
+            "nothing, and keep what it is to remember in the `policy_state` of its Choice"
         )
     return (
         f"entry {number} was not decided so: {name} is code of yours, which was changed since, or whose "

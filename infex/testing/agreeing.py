@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidSetting
 from infex.policies import Infex, Policy
-from infex.policies.base import checked, traits_of
+from infex.policies.base import checked, policy_info
 from infex.schedules import every
 from infex.simulation import Run
 from infex.simulation.simulator import play_named
@@ -50,7 +50,7 @@ def agree(
     numbers = list(seeds)
     problems = [_checked_instance(each) for each in instances]
     for how, wrap in WRAPPERS.items():
-        if "own" in how and any(traits_of(each).uses_explored for each in pair):
+        if "own" in how and any(policy_info(each).uses_explored for each in pair):
             continue
         for instance in problems:
             for seed in numbers:

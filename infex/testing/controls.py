@@ -3,8 +3,8 @@
 from infex.bandit.agent import Agent
 from infex.errors import InvalidChoice
 from infex.policies import Choice, Control, Infex, Uniform
-from infex.policies.choice import Turn, refuse_note
-from infex.policies.controls import Gate
+from infex.policies.choice import ScheduleStatus, check_policy_state
+from infex.policies.controls import ControlledSchedule
 from infex.schedules import Schedule, every
 from infex.streams import Rounds
 from infex.testing.loop import player_for
@@ -26,14 +26,14 @@ class ControlContract:
         raise NotImplementedError(f"{type(self).__name__} must say in `make` how its control is made")
 
     def test_its_state_can_be_kept(self) -> None:
-        self._can_be_kept(Gate(self.make(every(2))).begin()[-1])
+        self._can_be_kept(ControlledSchedule(self.make(every(2))).initial_states()[-1])
         for agent, _ in self.rounds():
             self._can_be_kept(self.state_of(agent))
 
     def _can_be_kept(self, state: object) -> None:
         assert isinstance(state, tuple), f"a state must be a (named) tuple, got {type(state).__name__}"
         try:
-            refuse_note(state, of_infex=True)
+            check_policy_state(state, of_infex=True)
         except InvalidChoice as error:
             raise AssertionError(f"a file could not hold the state {state}: {error}") from None
 
@@ -46,8 +46,8 @@ class ControlContract:
                     control.objects(t, posterior, state),
                     control.refuses(t, 0.5, posterior, state),
                     control.ends(posterior, state),
-                    control.skipped(posterior, state),
-                    control.explored(0.5, state),
+                    control.after_skip(posterior, state),
+                    control.after_exploring(0.5, state),
                 )
                 for _ in range(2)
             )
@@ -63,7 +63,9 @@ class ControlContract:
     def test_no_round_explores_that_it_objects_to(self) -> None:
         for _, choice in self.rounds():
             if choice is not None:
-                assert choice.explored == (choice.turn in (Turn.DUE, Turn.MADE_UP))
+                assert choice.explored == (
+                    choice.schedule_status in (ScheduleStatus.DUE, ScheduleStatus.MADE_UP)
+                )
         agent = self.agent(problem(1, arms=5, dim=3, horizon=ROUNDS_OF_A_RUN))
         for t in range(1, ROUNDS_OF_A_RUN + 1):
             posterior = agent.posterior()
@@ -80,16 +82,18 @@ class ControlContract:
             assert found.skipped == found.made_up + found.owed + found.dropped, found
 
     def control_of(self, agent: Agent) -> Control:
-        """The control in an agent's gate."""
-        gate = agent.traits.gate
-        assert gate is not None
-        return gate.layers[-1]
+        """The control in an agent's schedule."""
+        controlled_schedule = agent.info.controlled_schedule
+        assert controlled_schedule is not None
+        return controlled_schedule.controls[-1]
 
     def state_of(self, agent: Agent) -> tuple[object, ...]:
         """What the control remembers."""
-        gate = agent.traits.gate
-        assert gate is not None
-        states = gate.begin() if agent.note is None else agent.note.states
+        controlled_schedule = agent.info.controlled_schedule
+        assert controlled_schedule is not None
+        states = (
+            controlled_schedule.initial_states() if agent.policy_state is None else agent.policy_state.states
+        )
         last: tuple[object, ...] = states[-1]
         return last
 

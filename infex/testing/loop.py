@@ -7,10 +7,10 @@ import numpy as np
 from infex.arrays import Floats, columns_of
 from infex.bandit.agent import Agent, play_round
 from infex.models.base import Estimator
-from infex.models.model import ModelState
+from infex.models.state import ModelState
 from infex.policies import Choice, Policy
-from infex.policies.base import traits_of
-from infex.simulation.simulator import own_copies
+from infex.policies.base import policy_info
+from infex.simulation.copies import own_copies
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]
@@ -21,7 +21,7 @@ def player_for(
 ) -> Agent:
     """The policy over the arms, with nothing learnt."""
     return Agent(
-        policy, ModelState.empty(columns_of(arms), penalty, traits_of(policy).uses_explored, estimator)
+        policy, ModelState.empty(columns_of(arms), penalty, policy_info(policy).uses_explored, estimator)
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from infex.bandit.agent import Agent, play_round
 from infex.errors import InvalidSetting, SparseExploration
 from infex.policies import Choice, Greedy, Infex
-from infex.policies.base import HOOKS, Policy, law_allowed, traits_of
+from infex.policies.base import HOOKS, Policy, policy_info, propensity_allowed
 from infex.schedules import always, every, never
 from infex.streams import Rounds
 from infex.testing.loop import play, player_for
@@ -88,7 +88,7 @@ class PolicyContract:
         same(*runs)
 
     def test_it_has_no_attribute_that_looks_like_a_hook_and_is_none(self) -> None:
-        for link in traits_of(self.make()).chain:
+        for link in policy_info(self.make()).chain:
             strange = lookalikes(link)
             assert not strange, (
                 f"{type(link).__name__} has {strange}: nobody reads them; hooks are {sorted(HOOKS)}"
@@ -97,10 +97,10 @@ class PolicyContract:
     def test_a_choice_says_the_probability_that_the_policy_tells(self) -> None:
         for given in self.problems():
             agent = self.learnt(self.make(), given)
-            policy, traits = agent.policy, agent.traits
+            policy, info = agent.policy, agent.info
             posterior = agent.posterior()
             choice = policy.choose(9, posterior, Rounds(2, "contract").at(9))
-            told = law_allowed(traits, 9, posterior, choice.arm)
+            told = propensity_allowed(info, 9, posterior, choice.arm)
             if told is not None and choice.propensity is not None:
                 assert abs(choice.propensity - told) < 1e-9, f"it chose with {choice}, and tells {told}"
             assert choice.propensity is None or choice.propensity > 0, f"it chose what cannot be: {choice}"
@@ -108,7 +108,9 @@ class PolicyContract:
     def test_probabilities_add_up_to_one(self) -> None:
         for given in self.problems():
             agent = self.learnt(self.make(), given)
-            chances = [law_allowed(agent.traits, 9, agent.posterior(), arm) for arm in range(len(given.arms))]
+            chances = [
+                propensity_allowed(agent.info, 9, agent.posterior(), arm) for arm in range(len(given.arms))
+            ]
             known = [chance for chance in chances if chance is not None]
             assert not known or abs(sum(known) - 1) < 1e-9, f"probabilities are {chances}"
             assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known), f"probabilities are {chances}"
@@ -128,7 +130,7 @@ class PolicyContract:
             assert not any(choice.explored for choice in mine)
 
     def test_with_own_data_the_exploring_rounds_are_a_run_by_itself(self) -> None:
-        if traits_of(self.make()).uses_explored:
+        if policy_info(self.make()).uses_explored:
             self._own_data_within_own_data_is_refused()
             return
         for given in self.problems():
@@ -139,7 +141,7 @@ class PolicyContract:
     def test_a_request_says_which_arms_may_be_played_and_whether_to_explore(self) -> None:
         for given in self.problems():
             agent = self.learnt(self.make(), given)
-            if agent.traits.pupils and not agent.traits.reads_places:
+            if agent.info.learners and not agent.info.uses_places:
                 return  # a bandit refuses offers for a learner that knows arms by index
             for t in range(1, 10):
                 mask = np.arange(len(given.arms)) % 3 != t % 3
@@ -176,7 +178,7 @@ class PolicyContract:
         agent = player_for(policy, given.arms)
         for t in range(1, 21):
             arm = t % len(given.arms)
-            agent.memory.learn(arm, given.reward(t, arm), explored=True)
+            agent.model.learn(arm, given.reward(t, arm), explored=True)
         return agent
 
 
@@ -193,7 +195,7 @@ def same_choice(policy: Policy, t: int, first: Choice, again: Choice) -> None:
     assert not changed, (
         f"{type(policy).__name__}, asked again for round {t} with the same posterior and draws, chose "
         f"otherwise: {'; '.join(changed)}. `choose` must change nothing: what a policy is to remember goes "
-        "into the `note` of its Choice, and what it learns into `learn`"
+        "into the `policy_state` of its Choice, and what it learns into `learn`"
     )
 
 

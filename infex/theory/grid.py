@@ -8,7 +8,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.schedules import Schedule
-from infex.schedules.base import Family
+from infex.schedules.base import BuiltinSchedule
 from infex.theory.turning import LAST_ROUND
 
 
@@ -30,7 +30,7 @@ def grid_times() -> Floats:
 
 def counts_on_grid(schedule: Schedule) -> Floats:
     """f at every point; that of a built-in schedule, which never changes, is computed once."""
-    return _kept(schedule) if isinstance(schedule, Family) else _counted(schedule)
+    return _kept(schedule) if isinstance(schedule, BuiltinSchedule) else _counted(schedule)
 
 
 def _counted(schedule: Schedule) -> Floats:

@@ -13,9 +13,9 @@ from infex import environments
 from infex.arrays import Floats
 from infex.bandit.agent import Agent, play_round
 from infex.errors import SparseExploration
-from infex.models.model import ModelState
+from infex.models.state import ModelState
 from infex.policies import Choice, Greedy, Infex, LinTS, LinUCB, Policy, budget
-from infex.policies.base import traits_of
+from infex.policies.base import policy_info
 from infex.schedules import (
     Schedule,
     always,
@@ -91,7 +91,7 @@ def choices(
 
     Its draws in round t come from a stream of (directions, named(t)) alone.
     """
-    apart = traits_of(policy).uses_explored
+    apart = policy_info(policy).uses_explored
     agent = Agent(policy, ModelState.empty(np.ascontiguousarray(arms.T), 1.0, apart))
     taken = []
     for t, row in enumerate(rewards, 1):

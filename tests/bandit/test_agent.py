@@ -27,19 +27,19 @@ from infex import (
     paused,
 )
 from infex.bandit.agent import Agent, play_round
-from infex.bandit.exploration import Account
+from infex.bandit.exploration import ExplorationAccount
 from infex.errors import InvalidSetting, NotKept, UnknownArm
-from infex.models.model import ModelState
 from infex.models.posterior import Spent
-from infex.policies.base import traits_of
-from infex.policies.choice import Turn
+from infex.models.state import ModelState
+from infex.policies.base import policy_info
+from infex.policies.choice import ScheduleStatus
 from infex.policies.controls import State
 
 COLUMNS = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])
 
 
 def agent_of(policy: Any, estimator: Any = None) -> Agent:
-    return Agent(policy, ModelState.empty(COLUMNS, 1.0, traits_of(policy).uses_explored, estimator))
+    return Agent(policy, ModelState.empty(COLUMNS, 1.0, policy_info(policy).uses_explored, estimator))
 
 
 def played(agent: Agent, rounds: int) -> list[Choice]:
@@ -74,19 +74,19 @@ def test_a_policy_that_cannot_take_over_leaves_the_old_one_at_work(new: Any) -> 
     agent = agent_of(Infex(LinUCB(), every(2)))
     played(agent, 20)
     agent.account.forgotten = 15
-    before = agent.policy, agent.traits, agent.account.span
+    before = agent.policy, agent.info, agent.account.span
     with pytest.raises((InvalidSetting, NotKept)):
         agent.policy = new
-    assert (agent.policy, agent.traits, agent.account.span) == before
+    assert (agent.policy, agent.info, agent.account.span) == before
     assert sum(choice.explored for choice in played(agent, 10)) == 5
 
 
 TURNS = [
-    (False, Turn.REST, False),
-    (True, Turn.DUE, True),
-    (True, Turn.DUE, False),
-    (False, Turn.OWED, False),
-    (False, Turn.DROPPED, False),
+    (False, ScheduleStatus.REST, False),
+    (True, ScheduleStatus.DUE, True),
+    (True, ScheduleStatus.DUE, False),
+    (False, ScheduleStatus.OWED, False),
+    (False, ScheduleStatus.DROPPED, False),
     (False, None, False),
     (True, None, True),
 ]
@@ -98,10 +98,10 @@ TURNS = [
 @settings(max_examples=200, deadline=None)
 def test_what_limits_look_at_is_what_a_plain_list_says(turns: list[Any], span: int) -> None:
     """Where nothing was due, what had left the window stayed in it until the next exploration."""
-    account, slow = Account(), []
+    account, slow = ExplorationAccount(), []
     account.look_back(span)
-    for t, ((explored, turn, different), loss) in enumerate(turns, start=1):
-        account.apply(t, explored, turn, loss, different)
+    for t, ((explored, schedule_status, different), loss) in enumerate(turns, start=1):
+        account.apply(t, explored, schedule_status, loss, different)
         if explored:
             slow.append((t, loss))
         window = tuple(each for each in slow if each[0] > t - span)
@@ -157,10 +157,10 @@ def test_windows_of_a_base_with_its_own_clock_are_refused() -> None:
 @pytest.mark.parametrize("estimator", [None, models.Lasso(), models.Logistic()])
 def test_rewards_are_learnt_on_arms_that_are_there(on: int, estimator: Any) -> None:
     agent = agent_of(Greedy(), estimator)
-    before = {name: array.copy() for name, array in agent.memory.arrays().items()}
+    before = {name: array.copy() for name, array in agent.model.arrays().items()}
     with pytest.raises(UnknownArm, match=f"cannot be learnt on arm {on} of 3"):
         agent.learn(0, on, 1.0, explored=False)
-    for name, array in agent.memory.arrays().items():
+    for name, array in agent.model.arrays().items():
         np.testing.assert_array_equal(array, before[name])
 
 
@@ -189,7 +189,7 @@ def test_a_weight_that_raises_once_is_asked_before_anybody_learns() -> None:
             agent.learn(0, 0, reward, explored=True)
         agent.learn(0, 0, reward, explored=True)
     assert (len(asked), taught) == (4, [0.5, 0.25])
-    both = agent.memory.posterior()
+    both = agent.model.posterior()
     assert both.pulls.tolist() == both.explored.pulls.tolist() == [2, 0, 0]
     np.testing.assert_allclose(both.estimates, both.explored.estimates)
     assert both.estimates[0] == pytest.approx(2 * 0.75 / (1 + 4))
@@ -253,6 +253,6 @@ def test_never_makes_up_for_nothing() -> None:
 def test_where_a_union_is_too_dense_to_be_counted_the_next_round_due_is_not_known() -> None:
     """`exploration` raised OutOfReach on a bandit that played on."""
     agent = agent_of(Infex(LinUCB(), every(7) | infex.stretched(0.1)))
-    agent.apply(2_000_000, False, Turn.REST, 0.0, False, None)
+    agent.apply(2_000_000, False, ScheduleStatus.REST, 0.0, False, None)
     found = agent.exploration(agent.posterior())
     assert (found.next_due, found.planned) == (None, 0)

@@ -49,13 +49,13 @@ class Listener:
     """A learner that only listens."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[int, list[float], float, bool]] = []
+        self.stale_through: list[tuple[int, list[float], float, bool]] = []
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         return Choice(t % 3)
 
     def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
-        self.heard.append((arm, features.tolist(), reward, explored))
+        self.stale_through.append((arm, features.tolist(), reward, explored))
 
 
 def told(bandit: Bandit, rewards: list[float]) -> list[Decision]:
@@ -110,7 +110,7 @@ def test_probabilities_are_told_where_they_are_known() -> None:
     assert Bandit(ARMS, LinTS()).ask().propensity is None
     jitter = Bandit(ARMS, Infex(Uniform(), jittered(4, seed=1)))
     for decision in told(jitter, [1.0] * 8):
-        chance = jitter.policy.schedule.chance(decision.t)  # type: ignore[attr-defined]
+        chance = jitter.policy.schedule.explore_probability(decision.t)  # type: ignore[attr-defined]
         expected = chance / 3 + (decision.arm == decision.greedy) * (1 - chance)
         assert decision.propensity == pytest.approx(expected)
 
@@ -355,7 +355,7 @@ def test_long_arms_are_cut_where_the_user_says_so() -> None:
 def test_a_learner_hears_of_every_reward() -> None:
     listener = Listener()
     told(Bandit(ARMS, Infex(listener, every(2))), [1.0, 2.0])
-    assert listener.heard == [(0, [1.0, 0.0], 1.0, False), (2, [0.0, 1.0], 2.0, True)]
+    assert listener.stale_through == [(0, [1.0, 0.0], 1.0, False), (2, [0.0, 1.0], 2.0, True)]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def row_of(number: int) -> tuple[int, list[float], float]:
 
 
 def told(bandit: Bandit) -> int:
-    return bandit._agent.memory.all.told
+    return bandit._agent.model.all.n_observations
 
 
 MAPS: dict[str, Any] = {
@@ -84,7 +84,7 @@ def assert_learnt_once(kind: str, peer: Peer) -> None:
     """All that a peer should have learnt is what it has."""
     assert told(peer.bandit) == len(peer.seen)
     table = peer.bandit.estimates(**({"arms": ARMS} if kind == "changing" else {"context": ASKED}))
-    penalty = peer.bandit._agent.memory.all.penalty  # that of rows no longer than 1
+    penalty = peer.bandit._agent.model.all.penalty  # that of rows no longer than 1
     assert table.estimate == pytest.approx(estimates_of(kind, peer.seen, penalty), abs=1e-10)
     if kind != "changing":
         played = np.bincount([row_of(number)[0] for number in peer.seen], minlength=3)
@@ -357,7 +357,7 @@ def test_what_was_passed_on_is_saved(tmp_path: Path) -> None:
     assert (sent.told, repr(sent)) == (10, "Changes(10 rewards)")
     assert centre.apply(sent) == 10
     assert centre.estimates().pulls.tolist() == again.estimates().pulls.tolist()
-    assert centre._agent.memory.explored is not None
-    assert again._agent.memory.explored is not None
-    assert centre._agent.memory.explored.told == again._agent.memory.explored.told
+    assert centre._agent.model.explored is not None
+    assert again._agent.model.explored is not None
+    assert centre._agent.model.explored.n_observations == again._agent.model.explored.n_observations
     assert centre.apply(peer.bandit.changes()) == 0 or told(centre) == 30

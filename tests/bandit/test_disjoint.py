@@ -43,14 +43,14 @@ from infex import (
     until_certain,
 )
 from infex.arrays import Floats
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
 from infex.models.layout import ContextOffer, PerArm
-from infex.models.model import ModelState
-from infex.policies.base import traits_of, with_base
-from infex.policies.ucb import Confidence, Switched
-from infex.records.registry import POLICIES
+from infex.models.state import ModelState
+from infex.policies.base import policy_info, with_settings
+from infex.policies.ucb import Confidence, SwitchingState
+from infex.registry import POLICIES
 from infex.streams import Rounds
 from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS
@@ -81,12 +81,12 @@ def without_noise(policy: Any) -> Any:
     """The policy with a radius that no data change: that of one dense regression is the same."""
     if isinstance(policy, Confidence):
         return dataclasses.replace(policy, noise=0.0)
-    base = traits_of(policy).chain[1:2]
-    return with_base(policy, without_noise(base[0])) if base else policy
+    base = policy_info(policy).chain[1:2]
+    return with_settings(policy, base=without_noise(base[0])) if base else policy
 
 
 def test_every_policy_of_the_registry_is_tried_here() -> None:
-    tried = {type(link).__name__ for make in MAKERS.values() for link in traits_of(make()).chain}
+    tried = {type(link).__name__ for make in MAKERS.values() for link in policy_info(make()).chain}
     assert set(POLICIES) - tried == {"ContextReduction"}
 
 
@@ -210,7 +210,7 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
         for t, context in enumerate(contexts(seed, dim, 40), 1):
             decision = bandit.ask(context=2 * context)
             estimates = slow.estimates(context)
-            confidence: Any = traits_of(policy).chain[-1]
+            confidence: Any = policy_info(policy).chain[-1]
             scores = estimates + slow.margins(context, confidence)
             if isinstance(policy, LinTS):
                 scores = slow.sampled(context, policy, Rounds(seed, "bandit").at(t))
@@ -315,7 +315,7 @@ def test_arms_that_come_and_go_leave_the_others_as_they_were(seed: int) -> None:
             theta = np.linalg.solve(gram, sum((y * x for x, y in pulls[row.label]), np.zeros(2)))
             assert row.estimate == pytest.approx(context @ theta, abs=1e-10)
             assert row.pulls == len(pulls[row.label])
-    assert bandit._agent.memory.all.told == sum(map(len, pulls.values()))
+    assert bandit._agent.model.all.n_observations == sum(map(len, pulls.values()))
 
 
 def test_thousands_of_arms_that_came_and_went_leave_no_trace(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_thousands_of_arms_that_came_and_went_leave_no_trace(tmp_path: Path) -> 
     recent = len(bandit._agent.account.recent)  # explorations, which limits look back at
     assert abs(sizes[1] - sizes[0]) <= 64 + 64 * recent
     assert abs(sizes[3] - sizes[2]) <= 256 + 64 * recent
-    _, arrays = persistence.read(tmp_path / "after.infex")
+    _, arrays = archive.read(tmp_path / "after.infex")
     assert arrays["all truth"].shape == (ARMS, 2, DIM + 1, DIM)
 
 
@@ -368,11 +368,15 @@ def test_a_policy_that_noted_a_parameter_of_other_arms_finds_another(wrap: Any) 
         bandit.tell(bandit.ask(context=context), 1.0)
     bandit.remove_arms("tea")
     bandit.add_arms("mate")
-    note = bandit.policy_state
-    assert (note is None) if not isinstance(bandit.policy, Infex) else (note.base is None and note.states)
+    policy_state = bandit.policy_state
+    assert (
+        (policy_state is None)
+        if not isinstance(bandit.policy, Infex)
+        else (policy_state.base is None and policy_state.states)
+    )
     bandit.ask(context=[0.1, 0.2, 0.3])
     found = bandit.policy_state if not isinstance(bandit.policy, Infex) else bandit.policy_state.base
-    assert isinstance(found, Switched)
+    assert isinstance(found, SwitchingState)
     assert len(found.theta) == ARMS * DIM
 
 
@@ -429,7 +433,7 @@ def test_arms_of_other_maps_come_and_go_and_what_was_learnt_stays(
     assert bandit.labels == (("b", "c") if labels or rule.labels else None)
     assert bandit.estimates(context=context).estimate[0] == before.estimate[1]
     bandit.tell(first, 0.0)
-    assert bandit._agent.memory.all.told == 2
+    assert bandit._agent.model.all.n_observations == 2
     bandit.remove_arms("c" if bandit.labels else 1)
     assert bandit.features is not None
     assert bandit.features.count == 1

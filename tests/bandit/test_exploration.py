@@ -156,7 +156,7 @@ def test_probabilities_under_a_mask_add_up_to_one(data: Any) -> None:
         posterior = bandit.posterior()
         chances = [probability(policy, t, posterior, arm) for arm in range(3)]
         assert sum(chance or 0.0 for chance in chances) == pytest.approx(1.0)
-        chance = policy.schedule.chance(t)  # type: ignore[union-attr]
+        chance = policy.schedule.explore_probability(t)  # type: ignore[union-attr]
         shares = [0.0, chance / 2, chance / 2]
         shares[posterior.greedy] += 1 - chance
         assert chances == pytest.approx(shares)
@@ -195,7 +195,7 @@ def test_a_learner_that_knows_arms_by_index_is_not_shown_some_of_them() -> None:
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None: ...
 
     class Heeding(Plain):
-        heeds_allowed = True
+        uses_allowed = True
 
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             assert posterior.allowed is not None

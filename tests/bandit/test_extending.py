@@ -25,8 +25,8 @@ from infex import (
 from infex.errors import InvalidRound, InvalidSetting, NotKept
 from infex.features import disjoint, interactions, joined, table
 from infex.models import Discounted, Lasso, Logistic, Ridge, Windowed
-from infex.models.extension import Widening
-from infex.records import from_record, to_record
+from infex.models.extension import FeatureExtension
+from infex.registry import from_record, to_record
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])
 ESTIMATORS = [None, Ridge(penalty=0.3), Logistic(), Lasso(), Discounted(rate=0.9), Windowed(size=9)]
@@ -249,7 +249,7 @@ def mapped(features: Any, **how: Any) -> Bandit:
 
 def test_scores_stay_when_features_come() -> None:
     rng = np.random.default_rng(3)
-    widening = Widening(4, np.array([0, 2, 3]), 0.4)
+    widening = FeatureExtension(4, np.array([0, 2, 3]), 0.4)
     rows, theta = rng.standard_normal((5, 6)), rng.standard_normal(6)  # two blocks
     wide = widening.rows(rows)
     assert wide.shape == (5, 8)
@@ -268,7 +268,7 @@ def test_sums_are_brought_to_more_features_without_loss(seed: int, scale: float)
     truth = np.zeros((2, 4, 3))
     truth[0] = rng.standard_normal((4, 3)) * 1e8
     truth[1] = rng.standard_normal((4, 3)) * 1e-9
-    wide = Widening(5, places, scale).sums(truth)
+    wide = FeatureExtension(5, places, scale).sums(truth)
     assert wide.shape == (2, 6, 5)
     assert not np.triu(wide[0, :-1], 1).any()
     factors = Fraction(scale**2), Fraction(scale)

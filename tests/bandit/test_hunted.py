@@ -68,9 +68,9 @@ class Boxed(Wrap):
     """One that keeps the note of what it holds inside its own."""
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        rounds, inner = posterior.note or [0, None]
-        choice = self.base.choose(t, posterior.noted(inner), rng)
-        return choice._replace(note=[rounds + 1, choice.note or inner])  # type: ignore[no-any-return]
+        rounds, inner = posterior.policy_state or [0, None]
+        choice = self.base.choose(t, posterior.with_policy_state(inner), rng)
+        return choice._replace(policy_state=[rounds + 1, choice.policy_state or inner])  # type: ignore[no-any-return]
 
 
 @given(
@@ -153,13 +153,13 @@ class AtMost(Control):
 
     schedule: Any
 
-    def begin(self) -> State:
+    def initial_state(self) -> State:
         return Left(3)
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
-    def explored(self, loss: float, state: State) -> State:
+    def after_exploring(self, loss: float, state: State) -> State:
         return Left(state.explorations - 1)  # type: ignore[attr-defined]
 
 
@@ -258,7 +258,9 @@ def test_a_journal_gives_no_round_the_id_of_another() -> None:
     with pytest.raises(InvalidChoice, match="is not one that a bandit gives to its round 2"):
         bandit.enter(from_record(lied(bandit, "decision.id", f"{life}-3")))
     plain = Bandit(ARMS, LinUCB())
-    with pytest.raises(InvalidChoice, match=r"the turn <Turn.DUE: 'due'> cannot be one of LinUCB's"):
+    with pytest.raises(
+        InvalidChoice, match=r"the schedule_status <ScheduleStatus.DUE: 'due'> cannot be one of LinUCB's"
+    ):
         plain.enter(from_record(lied(plain, "turn", "due")))
 
 

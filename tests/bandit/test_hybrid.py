@@ -25,7 +25,7 @@ from infex import (
 from infex.arrays import Floats, Label
 from infex.errors import CannotLoad, CannotMerge, DamagedFile, InvalidContext, InvalidSetting
 from infex.features import Hybrid
-from infex.records import from_record, to_record
+from infex.registry import from_record, to_record
 from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS
 
@@ -362,14 +362,14 @@ def test_what_cannot_be_is_refused_by_name(make: Any, error: Any, message: str) 
 
 
 def test_a_file_whose_map_is_of_another_size_is_refused(tmp_path: Path) -> None:
-    from infex.bandit import persistence
+    from infex.bandit import archive
 
     bandit = Bandit(features=MAP, policy=LinUCB())
     play(bandit, contexts(1, 5))
     bandit.save(tmp_path / "bandit")
-    settings, arrays = persistence.read(tmp_path / "bandit")
+    settings, arrays = archive.read(tmp_path / "bandit")
     settings["features"]["own"] = [0]
-    persistence.write(tmp_path / "damaged", settings, arrays)
+    archive.write(tmp_path / "damaged", settings, arrays)
     with pytest.raises(DamagedFile):
         Bandit.load(tmp_path / "damaged")
     with pytest.raises(CannotLoad, match="cannot go on as"):
@@ -379,7 +379,7 @@ def test_a_file_whose_map_is_of_another_size_is_refused(tmp_path: Path) -> None:
 def test_memory_is_that_of_small_regressions() -> None:
     rule = features.hybrid(features.interactions(np.eye(4)[np.zeros(200, dtype=int)], 20), own=None)
     bandit = Bandit(features=rule, policy=LinUCB())
-    memory = bandit._agent.memory
+    memory = bandit._agent.model
     numbers = sum(array.size for array in memory.arrays().values())
     assert numbers <= 4 * (80**2 + 200 * (20**2 + 20 * 80)) < 4080**2 / 8
     posterior = bandit.posterior(context=np.full(20, 0.2))

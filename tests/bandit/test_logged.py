@@ -74,7 +74,11 @@ def test_a_log_is_learnt_as_if_it_had_been_told(
         count = int(rng.integers(0, 30))
         contexts, arms, features_of = rows(bandit, rng, count)
         rewards = (rng.random(count) < 0.5).astype(float)
-        weights = rng.random(count) + 0.5 if bandit._agent.memory.all.squares and rng.random() < 0.5 else None
+        weights = (
+            rng.random(count) + 0.5
+            if bandit._agent.model.all.is_least_squares and rng.random() < 0.5
+            else None
+        )
         if kind == "changing" and not count:
             continue
         bandit.learn(contexts, arms, rewards, weights)
@@ -87,7 +91,7 @@ def test_a_log_is_learnt_as_if_it_had_been_told(
         inside = penalty / 4 if kind in ("products", "joined") else penalty  # their rows are divided by 2
         expected = np.linalg.solve(inside * np.eye(x.shape[1]) + (x.T * w) @ x, (x.T * w) @ y)
         scale = 1e-10 if penalty > 1e-6 else 1e-5
-        assert bandit._agent.memory.all.known().theta == pytest.approx(expected, rel=scale, abs=scale)
+        assert bandit._agent.model.all.posterior().theta == pytest.approx(expected, rel=scale, abs=scale)
     offer = {"arms": ARMS} if kind == "changing" else {"context": [0.3, 0.4]} if kind in MAPS else {}
     mine, theirs = bandit.estimates(**offer), single.estimates(**offer)
     rounding = 1e-10 if penalty > 1e-6 else 1e-6
@@ -97,9 +101,9 @@ def test_a_log_is_learnt_as_if_it_had_been_told(
         assert mine.pulls.tolist() == theirs.pulls.tolist()
     if kind != "changing":
         assert int(mine.pulls.sum()) == y.size
-    assert bandit._agent.memory.all.told == y.size == single._agent.memory.all.told
-    if bandit._agent.memory.explored is not None:
-        assert bandit._agent.memory.explored.told == 0
+    assert bandit._agent.model.all.n_observations == y.size == single._agent.model.all.n_observations
+    if bandit._agent.model.explored is not None:
+        assert bandit._agent.model.explored.n_observations == 0
 
 
 def tell(bandit: Bandit, contexts: Any, arms: Any, x: Any, rewards: Any, weights: Any) -> None:
@@ -111,7 +115,7 @@ def tell(bandit: Bandit, contexts: Any, arms: Any, x: Any, rewards: Any, weights
             on = ArmRow(arm, bandit.features.within(contexts[n]))
         elif bandit.features is None and len(bandit.arms):
             on = int(np.flatnonzero((x[n] == ARMS).all(axis=1))[0])
-        bandit._agent.memory.learn(on, float(rewards[n]), False, float(weights[n]))
+        bandit._agent.model.learn(on, float(rewards[n]), False, float(weights[n]))
 
 
 @pytest.mark.parametrize(
@@ -198,6 +202,6 @@ def test_a_million_rewards_lose_nothing() -> None:
     rewards[0] = 1e8
     with warnings.catch_warnings(action="ignore"):  # large rewards are warned of
         bandit.learn(arms=np.ones(rewards.size, dtype=int), rewards=rewards)
-    truth = bandit._agent.memory.all.growth().truth
+    truth = bandit._agent.model.all.sufficient_statistics().sums
     exact = 1e8 + 100_000 * 0.1
     assert (truth[0, -1, 0] + truth[1, -1, 0]) == pytest.approx(exact, rel=1e-15)

@@ -59,7 +59,7 @@ class Own:
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         if t == self.fails:
             raise RuntimeError("a user's policy failed")
-        return Choice(int(rng.integers(len(posterior))), explored=t % 3 == 0, note=t)
+        return Choice(int(rng.integers(len(posterior))), explored=t % 3 == 0, policy_state=t)
 
 
 BASES: list[Any] = [
@@ -211,7 +211,9 @@ def test_many_decisions_and_rewards_are_as_many_single_ones(
         late = rng.permutation(len(many.pending))[: int(rng.integers(0, len(many.pending) + 1))]
         rewards = (rng.random(late.size) < 0.5).astype(float)
         weights = (
-            rng.random(late.size) + 0.5 if many._agent.memory.all.squares and rng.random() < 0.3 else None
+            rng.random(late.size) + 0.5
+            if many._agent.model.all.is_least_squares and rng.random() < 0.3
+            else None
         )
         waiting = many.pending, single.pending
         many.tell_many([waiting[0][place] for place in late], rewards, weights)

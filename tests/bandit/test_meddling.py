@@ -33,9 +33,9 @@ from infex import (
     paused,
     to_record,
 )
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import CannotLoad, DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
-from infex.policies.choice import Turn
+from infex.policies.choice import ScheduleStatus
 from infex.policies.controls import State
 from tests.alike import probability
 from tests.bandit.test_replay import state
@@ -146,13 +146,13 @@ def test_masks_and_notes_that_were_handed_out_cannot_be_written_to() -> None:
 
     class Remembering:
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-            return Choice((posterior.note or [0])[0], note=kept)
+            return Choice((posterior.policy_state or [0])[0], policy_state=kept)
 
     kept = [1]
     other = Bandit(ARMS, Remembering())
     other.ask()
     kept[0] = 2
-    other.posterior().note[0] = 2
+    other.posterior().policy_state[0] = 2
     assert other.ask().arm == 1
 
 
@@ -211,13 +211,13 @@ class AtMost(Control):
     schedule: Any
     limit: int = 3
 
-    def begin(self) -> State:
+    def initial_state(self) -> State:
         return Left(self.limit)
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
-    def explored(self, loss: float, state: State) -> State:
+    def after_exploring(self, loss: float, state: State) -> State:
         return Left(state.explorations - 1)  # type: ignore[attr-defined]
 
 
@@ -236,7 +236,7 @@ def test_the_limit_of_a_users_control_goes_on_after_loading_and_in_a_replay(tmp_
 def test_a_named_tuple_of_a_users_is_no_note_as_a_file_could_not_give_it_back() -> None:
     class Noting:
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-            return Choice(0, note=Left(3))
+            return Choice(0, policy_state=Left(3))
 
     with pytest.raises(InvalidChoice, match="got a Left"):
         Bandit(ARMS, Noting()).ask()
@@ -246,9 +246,9 @@ def test_a_named_tuple_of_a_users_is_no_note_as_a_file_could_not_give_it_back() 
 def test_a_file_whose_map_is_not_that_of_what_was_learnt_is_refused(tmp_path: Path, arms: int) -> None:
     path = tmp_path / "x.infex"
     Bandit(features=features.disjoint(2, 1), policy=LinUCB()).save(path)
-    stored, arrays = persistence.read(path)
+    stored, arrays = archive.read(path)
     stored["features"]["arms"] = arms
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match="its map has"):
         Bandit.load(path)
 
@@ -282,11 +282,20 @@ def test_a_schedule_that_gives_no_plain_truth_can_be_saved(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"turn": Turn.MADE_UP}, "no exploration is owed that a Choice could make up for"),
-        ({"turn": Turn.REST}, "a Choice with explored=True cannot have the turn"),
-        ({"turn": Turn.DUE, "explored": False}, "a Choice with explored=False cannot have the turn"),
-        ({"turn": "rest"}, "turn of a Choice must be a Turn, got 'rest'"),
-        ({"note": 10**5000}, "must be below 10\\^100"),
+        (
+            {"schedule_status": ScheduleStatus.MADE_UP},
+            "no exploration is owed that a Choice could make up for",
+        ),
+        (
+            {"schedule_status": ScheduleStatus.REST},
+            "a Choice with explored=True cannot have the schedule_status",
+        ),
+        (
+            {"schedule_status": ScheduleStatus.DUE, "explored": False},
+            "a Choice with explored=False cannot have the schedule_status",
+        ),
+        ({"schedule_status": "rest"}, "schedule_status of a Choice must be a ScheduleStatus, got 'rest'"),
+        ({"policy_state": 10**5000}, "must be below 10\\^100"),
     ],
 )
 def test_turns_and_huge_notes_are_refused(wrong: Any, message: str) -> None:
@@ -323,10 +332,10 @@ def test_a_chance_that_is_none_is_refused() -> None:
         def when(self, n: int) -> float:
             return math.inf
 
-        def chance(self, t: int) -> float:
+        def explore_probability(self, t: int) -> float:
             return 3.0
 
-    with pytest.raises(InvalidSetting, match=r"the chance of round 1 must be at most 1, got 3\.0"):
+    with pytest.raises(InvalidSetting, match=r"explore_probability of round 1 must be at most 1, got 3\.0"):
         Bandit(ARMS, Infex(LinUCB(), every(2) | Odd())).ask()
 
 

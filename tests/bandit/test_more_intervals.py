@@ -59,7 +59,7 @@ def a_hybrid(contexts: Any, arms: Any, rewards: Any, penalty: float = 1.0) -> Ba
 def test_a_hybrid_has_those_of_one_dense_regression(penalty: float, count: int) -> None:
     contexts, arms, rewards, rows = hybrid_data(1, count)
     bandit = a_hybrid(contexts, arms, rewards, penalty)
-    inner = bandit._agent.memory.all.penalty
+    inner = bandit._agent.model.all.penalty
     fitted = Fitted(rows, rewards, np.ones(count), np.ones(count), inner)
     freedom = count - np.trace(fitted.hat)
     table = bandit.intervals(LEVEL, context=contexts[0])

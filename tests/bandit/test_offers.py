@@ -41,9 +41,9 @@ from infex import (
 )
 from infex.errors import InfexError, InvalidArms, InvalidSetting, UnknownArm
 from infex.policies import Reason
-from infex.policies.base import traits_of
-from infex.policies.choice import Turn
-from infex.records.registry import POLICIES
+from infex.policies.base import ScheduledPolicy, policy_info
+from infex.policies.choice import ScheduleStatus
+from infex.registry import POLICIES
 from infex.testing import odd_boards, problem
 from tests.alike import unnamed
 from tests.bandit.test_replay import state
@@ -91,7 +91,7 @@ def offer(rng: np.random.Generator) -> list[str]:
 
 
 def test_every_policy_of_the_registry_is_asked_here() -> None:
-    tried = {type(link).__name__ for make in KEPT.values() for link in traits_of(make()).chain}
+    tried = {type(link).__name__ for make in KEPT.values() for link in policy_info(make()).chain}
     assert set(POLICIES) - tried == {"ContextReduction"}  # which refuses offers by name
 
 
@@ -133,7 +133,7 @@ def test_an_arm_that_is_not_offered_is_never_played(name: str, source: str) -> N
 
 @given(
     names=st.lists(
-        st.sampled_from([name for name, make in KEPT.items() if traits_of(make()).gate]),
+        st.sampled_from([name for name, make in KEPT.items() if policy_info(make()).controlled_schedule]),
         min_size=3,
         max_size=3,
     ),
@@ -145,13 +145,13 @@ def test_what_was_due_adds_up_whatever_requests_forbid(names: list[str], seed: i
     rng = np.random.default_rng(seed)
     policies = [KEPT[name]() for name in names]
     policies = [
-        each for each in policies if traits_of(each).uses_explored == traits_of(policies[0]).uses_explored
+        each for each in policies if policy_info(each).uses_explored == policy_info(policies[0]).uses_explored
     ]
     bandit = bandit_of("fixed", policies[0], seed=seed)
     due = 0
     for t in range(1, 61):
-        gate = traits_of(bandit.policy).gate
-        assert gate is not None
+        controlled_schedule = policy_info(bandit.policy).controlled_schedule
+        assert controlled_schedule is not None
         before = bandit.exploration()
         mask = rng.random(ARMS) < 0.5 if rng.random() < 0.3 else None
         explore = bool(rng.random() < 0.6)
@@ -161,12 +161,12 @@ def test_what_was_due_adds_up_whatever_requests_forbid(names: list[str], seed: i
         assert after.planned is not None
         assert before.planned is not None
         planned = after.planned - before.planned
-        assert planned <= gate.plan.explores(t)
+        assert planned <= controlled_schedule.plan.explores(t)
         assert planned or after.skipped == before.skipped
         assert explore or after.done == before.done
         if decision.reason is Reason.FORBIDDEN:
             assert (planned, after.skipped) == (1, before.skipped + 1)
-            owes = any(layer.missed == "make up" for layer in gate.layers)
+            owes = any(layer.missed == "make up" for layer in controlled_schedule.controls)
             assert after.owed - before.owed == owes
         due += planned
         assert after.planned == due == after.done - after.made_up + after.skipped
@@ -288,7 +288,7 @@ def test_probabilities_are_over_the_arms_on_offer(base: Any, rest: float, explor
         upper = known.narrowed.upper(LinUCB().radius(known.narrowed))
         liked = top if isinstance(base, EpsilonGreedy) else places[int(np.argmax(upper[places]))]
         law = (1.0 - rest) / len(places) + rest * (decision.arm == liked)
-        chance = bandit.policy.schedule.chance(t) if explore else 0.0  # type: ignore[attr-defined]
+        chance = bandit.policy.schedule.explore_probability(t) if explore else 0.0  # type: ignore[attr-defined]
         assert decision.explore_probability == pytest.approx(chance)
         assert decision.base_propensity == (pytest.approx(law) if chance else None)
         assert decision.propensity == pytest.approx(chance * law + (1.0 - chance) * (decision.arm == top))
@@ -319,7 +319,7 @@ def test_a_request_that_forbids_exploring_is_skipped_or_owed_as_the_schedule_say
 def test_a_policy_without_a_schedule_is_greedy_where_exploring_is_forbidden(policy: Any) -> None:
     bandit = Bandit(ROWS, policy, seed=3)
     bandit.learn(arms=[0, 1, 2, 3, 4], rewards=[0.1, 0.9, 0.5, 0.2, 0.3])
-    note = bandit.policy_state
+    policy_state = bandit.policy_state
     for _ in range(10):
         decision = bandit.ask(explore=False)
         assert (decision.arm, decision.explored) == (bandit.posterior().greedy, False)
@@ -330,7 +330,7 @@ def test_a_policy_without_a_schedule_is_greedy_where_exploring_is_forbidden(poli
         )
         assert decision.reason is Reason.FORBIDDEN
     assert bandit.explored == 0
-    assert bandit.policy_state is note
+    assert bandit.policy_state is policy_state
 
 
 def test_a_policy_that_would_not_have_explored_keeps_its_choice() -> None:
@@ -349,7 +349,7 @@ class Coin:
     """A user's policy that does not say how likely it explores."""
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        return Choice(int(rng.integers(len(posterior))), explored=bool(rng.random() < 0.5), note=t)
+        return Choice(int(rng.integers(len(posterior))), explored=bool(rng.random() < 0.5), policy_state=t)
 
 
 def test_of_a_users_policy_nothing_is_claimed_that_is_not_known() -> None:
@@ -378,7 +378,7 @@ class ByIndex:
 
 
 class ByPlaces(ByIndex):
-    reads_places = True
+    uses_places = True
 
 
 def test_learners_by_index_are_refused_or_find_their_arms_by_places() -> None:
@@ -421,7 +421,7 @@ def test_the_bonus_of_plain_arms_counts_the_rewards_of_all() -> None:
     for _ in range(30):
         places = np.sort(rng.permutation(ARMS)[: rng.integers(1, ARMS)])
         seen = bandit.posterior().requested(np.isin(np.arange(ARMS), places), True)
-        np.testing.assert_allclose(UCB1(noise=0.5).indices(seen), indices[places], rtol=1e-12)
+        np.testing.assert_allclose(UCB1(noise=0.5).index(seen), indices[places], rtol=1e-12)
         assert bandit.ask(offered=places).arm == places[np.argmax(indices[places])]
         mask = np.isin(np.arange(ARMS), places)
         assert bandit.ask(allowed=mask).arm == places[np.argmax(indices[places])]
@@ -436,23 +436,27 @@ def test_with_own_data_the_bonus_counts_the_rewards_of_exploring_rounds() -> Non
     whole, some = bandit.posterior(), bandit.posterior().requested(mask, True)
     assert whole.explored.pulled == some.explored.pulled == 30
     assert whole.pulled == some.pulled == 60
-    np.testing.assert_array_equal(UCB1().indices(some.explored), UCB1().indices(whole.explored)[mask])
+    np.testing.assert_array_equal(UCB1().index(some.explored), UCB1().index(whole.explored)[mask])
 
 
 @dataclasses.dataclass(frozen=True)
-class Obstinate:
+class Obstinate(ScheduledPolicy):
     """A user's policy with a schedule, which explores whatever a request says."""
 
     base: Any
     owing: bool
+    greedy: Any = None
+    data: Any = "shared"
 
     @property
-    def gate(self) -> Any:
-        return traits_of(self.base).gate
+    def controlled_schedule(self) -> Any:  # type: ignore[override]
+        return policy_info(self.base).controlled_schedule
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        turn = Turn.MADE_UP if self.owing and posterior.spent.owed else Turn.DUE
-        return Choice(0, True, turn=turn)
+        schedule_status = (
+            ScheduleStatus.MADE_UP if self.owing and posterior.spent.owed else ScheduleStatus.DUE
+        )
+        return Choice(0, True, schedule_status=schedule_status)
 
 
 def test_a_users_policy_that_explores_all_the_same_is_kept_from_it() -> None:

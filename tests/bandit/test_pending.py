@@ -27,7 +27,7 @@ from infex import (
     to_record,
     until_certain,
 )
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidRound, InvalidSetting
 from infex.policies.choice import Choice
 from tests.alike import unnamed
@@ -189,8 +189,8 @@ def course(bandit: Bandit, probe: Probe, own: bool, kind: str, rng: np.random.Ge
 
 def row_of(bandit: Bandit, key: str) -> Any:
     """The features that the reward of a pending decision will be learnt on."""
-    on = next(each.on for each in bandit.waiting() if each.decision.id == key)
-    return bandit._agent.memory.row(on)
+    on = next(each.on for each in bandit.pending_entries() if each.decision.id == key)
+    return bandit._agent.model.row(on)
 
 
 def leave(bandit: Bandit, dense: Dense, apart: Dense, rng: np.random.Generator) -> None:
@@ -397,8 +397,8 @@ def test_another_way_is_refused(pending: Any) -> None:
 def test_a_file_that_says_neither_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "b.infex"
     Bandit(np.eye(2), LinUCB()).save(path)
-    kept, arrays = persistence.read(path)
-    persistence.write(path, kept | {"narrows": "yes"}, arrays)
+    kept, arrays = archive.read(path)
+    archive.write(path, kept | {"narrows": "yes"}, arrays)
     with pytest.raises(DamagedFile, match="its narrows is 'yes'"):
         Bandit.load(path)
 

@@ -257,10 +257,16 @@ class Odd:
         ({"features": [np.nan] * 4}, "features of a Choice must be 4 finite numbers"),
         ({"features": [1e9, 0, 0, 0]}, "features of a Choice must be no longer than 1, got length 1e"),
         ({"features": "abcd"}, "features of a Choice must be 4 numbers"),
-        ({"note": np.zeros(2)}, "note of a Choice must be numbers and texts .* got a ndarray"),
-        ({"note": {1, 2}}, "got a set"),
-        ({"note": (1, [float("nan")])}, "numbers in the note of a Choice must be finite, got nan"),
-        ({"note": {1: 2}}, "got a dict"),
+        (
+            {"policy_state": np.zeros(2)},
+            "policy_state of a Choice must be numbers and texts .* got a ndarray",
+        ),
+        ({"policy_state": {1, 2}}, "got a set"),
+        (
+            {"policy_state": (1, [float("nan")])},
+            "numbers in the policy_state of a Choice must be finite, got nan",
+        ),
+        ({"policy_state": {1: 2}}, "got a dict"),
         ({"reason": 7}, "reason of a Choice must be a text, got 7"),
         ({"explored": "yes"}, "explored of a Choice must be True or False, got 'yes'"),
         ({"propensity": 1.5}, "must be at most 1, got 1.5"),
@@ -280,11 +286,11 @@ def test_what_a_policy_returns_is_checked_whole_at_the_decision(wrong: Any, mess
 
 
 def test_notes_of_a_users_policy_come_back_as_they_were(tmp_path: Path) -> None:
-    note = {"level": 0.5, "seen": (1, 2, ["a", None, True])}
-    bandit = Bandit(ARMS, Odd(note=note))
+    policy_state = {"level": 0.5, "seen": (1, 2, ["a", None, True])}
+    bandit = Bandit(ARMS, Odd(policy_state=policy_state))
     bandit.ask()
     bandit.save(tmp_path / "x.infex")
-    assert Bandit.load(tmp_path / "x.infex", Odd(note=note)).policy_state == note
+    assert Bandit.load(tmp_path / "x.infex", Odd(policy_state=policy_state)).policy_state == policy_state
 
 
 def test_the_reduction_of_contexts_is_replayed_too() -> None:

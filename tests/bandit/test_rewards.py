@@ -185,7 +185,7 @@ def asked(bandit: Bandit, kind: str, rng: np.random.Generator) -> Any:
 
 
 def theta(bandit: Bandit) -> Any:
-    return np.append(bandit.theta, bandit._agent.memory.all.told)
+    return np.append(bandit.theta, bandit._agent.model.all.n_observations)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "given", "disjoint", "interactions"])

@@ -29,7 +29,7 @@ from infex import (
     every,
     jittered,
 )
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import CannotLoad, CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
 from infex.models import Ridge
 from infex.testing import problem
@@ -177,10 +177,10 @@ def test_a_newer_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_lacks_something_is_refused(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    stored, arrays = persistence.read(path)
+    stored, arrays = archive.read(path)
     for part in (stored, arrays, stored["account"]):
         part.pop(missing, None)
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match="lacks what a bandit needs"):
         Bandit.load(path)
 

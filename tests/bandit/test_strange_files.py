@@ -32,7 +32,7 @@ from infex import (
     paused,
     until_certain,
 )
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import CannotLoad, DamagedFile, InfexError, InvalidRecord, InvalidReward, RewardOutOfRange
 from infex.testing import problem
 
@@ -63,21 +63,21 @@ def kept(kind: str, path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         if t % 4:
             bandit.tell(decision, float(t % 2))
     bandit.save(path)
-    stored, arrays = persistence.read(path)
+    stored, arrays = archive.read(path)
     return stored, arrays
 
 
 def crafted(bandit: Bandit, path: Path, change: Callable[[Any, Any], None]) -> Bandit:
     """The bandit of a file whose header and arrays were changed, with the right checksum."""
     bandit.save(path)
-    header, arrays = persistence.read(path)
+    header, arrays = archive.read(path)
     change(header, arrays)
-    persistence.write(path, header, arrays)
+    archive.write(path, header, arrays)
     return Bandit.load(path)
 
 
 def refused(path: Path, stored: Any, arrays: Any, words: str = "") -> None:
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match=rf"x\.infex.*{words}"):
         Bandit.load(path)
 
@@ -185,7 +185,7 @@ def test_any_change_of_the_settings_is_refused_by_name_or_can_be_used(
     stored, arrays = kept(kind, path)
     place = data.draw(st.sampled_from(places(stored)[1:]))
     other = changed(stored, place, data.draw(ODD), data.draw(st.booleans()))
-    persistence.write(path, other, arrays)
+    archive.write(path, other, arrays)
     use(path)
 
 
@@ -212,7 +212,7 @@ def test_any_change_of_the_arrays_is_refused_by_name_or_can_be_used(
     }[change]
     if change == "gone":
         del arrays[name]
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     use(path)
 
 
@@ -261,8 +261,8 @@ def test_another_map_of_the_same_dimension_is_refused(tmp_path: Path, other: Any
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"level": "x"}, "level of the note FirstNote cannot be 'x'"),
-        ({"switched": 1}, "switched of the note FirstNote cannot be 1"),
+        ({"level": "x"}, "level of the policy state FirstNote cannot be 'x'"),
+        ({"switched": 1}, "switched of the policy state FirstNote cannot be 1"),
     ],
 )
 def test_a_note_with_parts_of_another_kind_is_refused(
@@ -272,10 +272,10 @@ def test_a_note_with_parts_of_another_kind_is_refused(
     stored, arrays = kept("first", path)
     fresh = {"kind": "FirstNote", "switched": False, "level": 0.1, "base": None}
     stored["policy_state"]["base"] = fresh
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     assert Bandit.load(path).t == 12
     stored["policy_state"]["base"] = fresh | change
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match=message):
         Bandit.load(path)
 
@@ -286,8 +286,8 @@ def test_a_guard_that_stopped_by_something_else_than_a_word_is_refused(tmp_path:
     for stopped in ("no", [1, 2], 1):
         stored, arrays = kept("fixed", path)
         stored["policy_state"]["states"]["parts"][0]["stopped"] = stopped
-        persistence.write(path, stored, arrays)
-        with pytest.raises(DamagedFile, match="stopped of the note GuardedState cannot be"):
+        archive.write(path, stored, arrays)
+        with pytest.raises(DamagedFile, match="stopped of the policy state GuardedState cannot be"):
             Bandit.load(path)
 
 
@@ -296,7 +296,7 @@ def test_more_planned_than_was_done_or_skipped_is_refused(tmp_path: Path, planne
     path = tmp_path / "x.infex"
     stored, arrays = kept("own", path)
     stored["account"]["planned"] = planned
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match="do not fit together"):
         Bandit.load(path)
 
@@ -305,7 +305,7 @@ def test_a_count_that_wraps_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     stored, arrays = kept("own", path)
     arrays["all told"] = np.array(2**63 + 5, dtype=np.uint64)
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match="told must be at most"):
         Bandit.load(path)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Uniform, every, features
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidSetting
 from infex.features import disjoint, interactions, joined, table
 from infex.models import Discounted, Lasso, Logistic, Ridge, Windowed
@@ -176,8 +176,8 @@ def test_an_adopted_estimator_has_its_penalty_in_the_same_units(tmp_path: Path) 
 @pytest.mark.parametrize("prior", [[1.0], "x", [1.0, 0.0], [True, 10.0]])
 def test_a_prior_that_does_not_fit_is_damage(prior: Any, tmp_path: Path) -> None:
     Bandit(features=disjoint(1, 2, longest=10), policy=Greedy()).save(tmp_path / "x.infex")
-    kept, arrays = persistence.read(tmp_path / "x.infex")
-    persistence.write(tmp_path / "x.infex", json.loads(json.dumps(kept | {"prior": prior})), arrays)
+    kept, arrays = archive.read(tmp_path / "x.infex")
+    archive.write(tmp_path / "x.infex", json.loads(json.dumps(kept | {"prior": prior})), arrays)
     with pytest.raises(DamagedFile):
         Bandit.load(tmp_path / "x.infex")
 

@@ -40,11 +40,11 @@ def test_policies_are_judged_and_compared(year: Path) -> None:
 
 
 def test_figures_are_printed_as_json(year: Path) -> None:
-    found = run(year, "--policy", "now", "--policy", "2", "--against", "now", "--json", "--way", "robust")
+    found = run(year, "--policy", "now", "--policy", "2", "--against", "now", "--json", "--estimator", "dr")
     told = json.loads(found.output)
     assert [each["target"] for each in told["targets"]] == ["now", "2"]
     assert told["comparisons"][0]["verdict"] in ("better", "worse", "cannot tell")
-    assert told["targets"][1]["way"] == "robust"
+    assert told["targets"][1]["estimator"] == "dr"
 
 
 def test_a_saved_bandit_and_a_function_are_judged(
@@ -79,7 +79,7 @@ def test_a_log_is_checked(year: Path, tmp_path: Path) -> None:
     assert "weights can judge arms 0, 1, 2, 3, 4" in found.output
     evaluation.write(as_log("det"), tmp_path / "det.parquet")
     assert "weights cannot judge arms 0, 1, 2, 3, 4" in run(tmp_path / "det.parquet", "--check").output
-    empty = Log(arm=[0, 1, 0], reward=[np.nan] * 3, probability=[0.5] * 3)
+    empty = Log(arm=[0, 1, 0], reward=[np.nan] * 3, propensity=[0.5] * 3)
     evaluation.write(empty, tmp_path / "none.parquet")
     none = run(tmp_path / "none.parquet", "--check", "--json")
     assert none.exit_code == 1
@@ -100,7 +100,7 @@ def test_columns_of_any_table_are_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     rows = "\n".join(f"{'ab'[n % 2]},{n % 3},0.5" for n in range(200))
     path.write_text(f"shown,click,p\n{rows}\n")
-    found = run(path, "--arm", "shown", "--reward", "click", "--probability", "p", "--policy", "a", "--json")
+    found = run(path, "--arm", "shown", "--reward", "click", "--propensity", "p", "--policy", "a", "--json")
     assert found.exit_code == 0, found.output
     assert json.loads(found.output)["targets"][0]["target"] == "a"
 
@@ -114,7 +114,7 @@ def test_columns_of_any_table_are_named(tmp_path: Path) -> None:
         (("--policy", "now", "--policy", "now"), "two policies are called 'now'"),
         (("--policy", "nowhere:at_all"), "there is no such function"),
         (("--policy", "now", "--against", "x"), "against must name"),
-        (("--policy", "Uniform", "--way", "ips"), "way must be"),
+        (("--policy", "Uniform", "--estimator", "weights"), "estimator must be"),
         (("--policy", "Uniform", "--anytime"), "need rewards"),
         (("--policy", "Uniform", "--bound-missing"), "needs rewards"),
         (("--policy", "Uniform", "--rewards", "0", "1"), "reward must lie from 0 to 1"),

@@ -143,7 +143,7 @@ def test_a_backup_of_a_live_study_is_restored_elsewhere(tmp_path: Path) -> None:
             "Counting decides entry 2 otherwise when it is asked twice: its `choose` must",
         ),
         (infex.Infex(Counting(), infex.every(2)), 4, "decides entry 4 otherwise when it is asked twice"),
-        (Counting(each=5), 6, "entry 6 was not decided so: Counting is code of yours"),
+        (Counting(each=5), 6, "entry 6 was not decided so: Counting(each=5) is code of yours"),
     ],
     ids=["alone", "base", "seldom"],
 )
@@ -215,8 +215,8 @@ def test_export_writes_the_schema_of_logs(tmp_path: Path) -> None:
                 found.unit,
                 decision.explored,
             )
-            assert (row["probability"], row["greedy"]) == (decision.propensity, decision.greedy)
-            assert row["chance"] == (None if held else decision.explore_probability)
+            assert (row["propensity"], row["greedy"]) == (decision.propensity, decision.greedy)
+            assert row["explore_probability"] == (None if held else decision.explore_probability)
             assert row["time"] == found.at
             assert found.request is not None
             np.testing.assert_array_equal(row["context"], VISITOR.encode(found.request["context"]).vector)

@@ -1,8 +1,8 @@
 """What crosses from Python into the core: whatever is given, a call works or raises an error with a name.
 
 `CALLS` has a good call for each public function and method. One or two of its arguments are replaced by
-something hostile, and then all that the object says is read. Memory is not to be touched beyond its arrays,
-which `make sanitize` sees: it runs this on a core with AddressSanitizer, and on one that checks its indices.
+something hostile, and then all that the object says is read. Memory is not touched beyond its arrays,
+which `make sanitize` sees: it runs this on cores with AddressSanitizer and with checked indices.
 """
 
 import ast
@@ -21,33 +21,26 @@ import infex.core
 from infex.core import (
     bank,
     choosing,
-    contexts,
+    controls,
     drawing,
     estimators,
     evaluation,
-    forced,
+    fixed_arms,
     general,
     hybrid,
+    models,
     pending,
     posterior,
     ridge,
     runs,
-    simulation,
 )
 from infex.errors import InfexError, StalePosterior
 
 EXAMPLES = 1500
 REFUSALS = (
-    ValueError,
-    TypeError,
-    IndexError,
-    AttributeError,
-    BufferError,
-    OverflowError,
-    MemoryError,
-    np.exceptions.ComplexWarning,
-    InfexError,
-)
+    ValueError, TypeError, IndexError, AttributeError, BufferError, OverflowError, MemoryError,
+    np.exceptions.ComplexWarning, InfexError,
+)  # fmt: skip
 
 D, K, C, S, N, T = 3, 4, 2, 2, 5, 12  # features, arms, features of an arm and shared ones, rewards, rounds
 
@@ -101,82 +94,29 @@ def a_base() -> choosing.Base:
 
 def fixed_run(**changed: Any) -> dict[str, Any]:
     return {
-        "ridge": a_ridge(),
-        "base": a_base(),
-        "means": numbers(K),
-        "gaps": np.abs(numbers(K)),
-        "law": runs.Law.GAUSSIAN,
-        "noise": 1.0,
-        "reward_rng": rng(),
-        "rng": rng(),
-        "horizon": T,
-        "checkpoints": places(3, T),
-        "own": ridge.Ridge(numbers(D, K)),
-        "always": False,
-        "random_ties": False,
+        "ridge": a_ridge(), "base": a_base(), "means": numbers(K), "gaps": np.abs(numbers(K)),
+        "law": runs.Law.GAUSSIAN, "noise": 1.0, "reward_rng": rng(), "rng": rng(), "horizon": T,
+        "checkpoints": places(3, T), "own": ridge.Ridge(numbers(D, K)), "always": False, "random_ties": False,
         "record": True,
-    } | changed
+    } | changed  # fmt: skip
+
+
+def a_model() -> models.RegressionModel:
+    return models.RegressionModel(a_ridge(), changing=True)
 
 
 def general_run(**changed: Any) -> dict[str, Any]:
     return {
-        "ridge": a_ridge(),
-        "base": a_base(),
-        "law": runs.Law.GAUSSIAN,
-        "noises": np.ones(K),
-        "reward_rng": rng(),
-        "rng": rng(),
-        "horizon": T,
-        "checkpoints": places(3, T),
-        "explored": ridge.Ridge(numbers(D, K)),
-        "own_clock": True,
-        "fits": (None, None),
-        "weights": np.ones(K),
-        "controls": [a_control()],
-        "spacing": 2,
-        "span": 6,
-        "delays": whole(T),
-        "narrows": True,
+        "model": models.RegressionModel(a_ridge()), "base": a_base(), "law": runs.Law.GAUSSIAN,
+        "noises": np.ones(K), "reward_rng": rng(), "rng": rng(), "horizon": T, "checkpoints": places(3, T),
+        "explored": models.RegressionModel(ridge.Ridge(numbers(D, K))), "own_clock": True,
+        "controls": [a_control()], "spacing": 2, "span": 6, "delays": whole(T), "narrows": True,
         "record": True,
-    } | changed
+    } | changed  # fmt: skip
 
 
-def a_control() -> general.Control:
-    return general.Control(general.ControlKind.LIMITS, limit=0.5, over=5)
-
-
-def contexts_run() -> dict[str, Any]:
-    return {
-        "bank": a_bank(),
-        "base": a_base(),
-        "law": runs.Law.SIGN,
-        "noises": np.ones(K),
-        "reward_rng": rng(),
-        "rng": rng(),
-        "horizon": T,
-        "checkpoints": places(3, T),
-        "own": bank.RidgeBank(K, C),
-        "record": True,
-    }
-
-
-def forced_run() -> dict[str, Any]:
-    return {
-        "columns": numbers(D, K),
-        "penalty": 1.0,
-        "means": numbers(K),
-        "gaps": np.abs(numbers(K)),
-        "law": runs.Law.SIGN,
-        "noise": 1.0,
-        "reward_rng": rng(),
-        "rng": rng(),
-        "horizon": T,
-        "checkpoints": places(3, T),
-        "keep": 0.5,
-        "first": 0.1,
-        "later": 0.1,
-        "record": True,
-    }
+def a_control() -> controls.Control:
+    return controls.Control(controls.ControlKind.LIMITS, limit=0.5, over=5)
 
 
 def python_fit(*given: Any) -> float:
@@ -399,47 +339,66 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "choosing.best_arm": lambda: (choosing.best_arm, (numbers(K),)),
     "choosing.tied_arms": lambda: (choosing.tied_arms, (numbers(K),)),
     "runs.Outcome": lambda: (runs.Outcome, ()),
-    "simulation.FixedArmsRun": lambda: (played(simulation.FixedArmsRun, T, places(2, 5)), fixed_run()),
-    "simulation.FixedArmsRun.play": lambda: (simulation.FixedArmsRun(**fixed_run()).play, (T, places(2, 5))),
-    "general.Control": lambda: (
-        general.Control,
-        {"kind": general.ControlKind.LIMITS, "limit": 0.5, "over": 5, "delta": 0.1},
+    "bank.BankPosterior.design_row": lambda: (bank.BankPosterior(a_bank()).over(numbers(C)).design_row, (1,)),
+    "bank.block_diagonal": lambda: (bank.block_diagonal, ([numbers(C, C), numbers(C, C)],)),
+    "posterior.RidgePosterior.design_row": lambda: (a_posterior().design_row, (1, numbers(D))),
+    "posterior.RidgePosterior.radii": lambda: (a_posterior().radii, (1.0, 1.0, 0.1)),
+    "posterior.radius_of": lambda: (posterior.radius_of, (0.5, 1)),
+    "fixed_arms.FixedArmsRun": lambda: (played(fixed_arms.FixedArmsRun, T, places(2, 5)), fixed_run()),
+    "fixed_arms.FixedArmsRun.play": lambda: (fixed_arms.FixedArmsRun(**fixed_run()).play, (T, places(2, 5))),
+    "controls.Control": lambda: (
+        controls.Control,
+        {"kind": controls.ControlKind.LIMITS, "limit": 0.5, "over": 5, "delta": 0.1},
     ),
+    "models.fading_strength": lambda: (models.fading_strength, (1.0, 1.0, 1.0, 5.0, 3.0)),
+    "models.least_estimate": lambda: (models.least_estimate, (1.0, 0.5)),
+    "models.Model": lambda: (models.Model, ()),
+    "models.SharedModel": lambda: (models.SharedModel, ()),
+    "models.RegressionModel": lambda: (
+        models.RegressionModel,
+        {"ridge": a_ridge(), "changing": False, "fit": estimators.WeightedFit(D, 1.0), "weights": np.ones(K)},
+    ),
+    "models.LassoModel": lambda: (
+        models.LassoModel,
+        {"ridge": a_ridge(), "strength": 0.1, "screen": models.LassoModel(a_ridge()), "keep": 0.5},
+    ),
+    "models.DisjointModel": lambda: (models.DisjointModel, (a_bank(),)),
     "general.GeneralRun": lambda: (
         played(general.GeneralRun, 1, T, places(2, 5), places(T), numbers(1, K), None, [places(3)]),
         general_run(),
     ),
     "general.GeneralRun.play": lambda: (
-        general.GeneralRun(**general_run(law=runs.Law.TABLE, changing=True)).play,
+        general.GeneralRun(**general_run(law=runs.Law.TABLE, model=a_model(), explored=a_model())).play,
         {
             "first": 1,
             "last": T,
             "exploring": places(2, 5),
-            "ends": places(4, T),
-            "means": numbers(2, K),
-            "blocks": numbers(T, D, K),
+            "ends": places(*range(1, T + 1)),
+            "means": numbers(T, K),
+            "offers": numbers(T, D, K),
             "pauses": [places(3)],
             "rewards": numbers(T, K),
         },
     ),
     "general.GeneralRun.play_arm": lambda: (
         general.GeneralRun(
-            **general_run(law=runs.Law.TABLE, changing=True, controls=(), delays=None)
+            **general_run(law=runs.Law.TABLE, model=a_model(), explored=a_model(), controls=(), delays=None)
         ).play_arm,
         (1, True, numbers(K), numbers(D, K), numbers(K), numbers(D)),
     ),
-    "contexts.ContextsRun": lambda: (
-        played(contexts.ContextsRun, 1, numbers(T, C), numbers(T, K), places(2, 5)),
-        contexts_run(),
+    "general.contexts": lambda: (
+        played(
+            general.GeneralRun, 1, T, places(2, 5), places(*range(1, T + 1)), numbers(T, K), numbers(T, C)
+        ),
+        general_run(
+            model=models.DisjointModel(a_bank()),
+            explored=None,
+            own_clock=False,
+            controls=(),
+            delays=None,
+            narrows=False,
+        ),
     ),
-    "contexts.ContextsRun.play": lambda: (
-        contexts.ContextsRun(**contexts_run()).play,
-        (1, numbers(T, C), numbers(T, K), places(2, 5)),
-    ),
-    "forced.fading_strength": lambda: (forced.fading_strength, (1.0, 1.0, 1.0, 5.0, 3.0)),
-    "forced.least_estimate": lambda: (forced.least_estimate, (1.0, 0.5)),
-    "forced.ForcedRun": lambda: (played(forced.ForcedRun, 1, T, whole(T) - 1), forced_run()),
-    "forced.ForcedRun.play": lambda: (forced.ForcedRun(**forced_run()).play, (1, T, whole(T) - 1)),
     "drawing.draw_arms": lambda: (drawing.draw_arms, (numbers(2, D, K), 3, rng())),
     "drawing.shift_arms": lambda: (drawing.shift_arms, (numbers(2, D, K), 3, numbers(D), 0.1)),
     "drawing.random_walk": lambda: (drawing.random_walk, (numbers(D), 1.0, 0.1, 4, False, rng())),
@@ -466,7 +425,7 @@ def played(kind: Callable[..., Any], *rounds: Any) -> Callable[..., Any]:
 
 
 def public_calls() -> Iterator[str]:
-    """Every function, class and method that the stubs of the core name; `read` reads the properties."""
+    """Every function, class and method in the stubs of the core; properties are read of every object."""
     enums = {"IntEnum"}
     for stub in Path(infex.core.__path__[0]).glob("*.pyi"):
         for node in ast.parse(stub.read_text()).body:
@@ -482,7 +441,7 @@ def public_calls() -> Iterator[str]:
 
 
 def test_every_public_call_is_tried() -> None:
-    assert sorted(CALLS) == sorted(public_calls())
+    assert sorted(set(CALLS) - {"general.contexts"}) == sorted(public_calls())
 
 
 def arguments(given: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -548,6 +507,14 @@ def hostile(draw: Any, good: Any) -> Any:
             a_posterior(),
             rng(),
             np.random.RandomState(1),
+            ridge.Ridge(np.zeros((D, 0))),
+            a_hybrid(),
+            a_model(),
+            models.Model(),
+            models.SharedModel(),
+            models.DisjointModel(a_bank()),
+            posterior.RidgePosterior.__new__(posterior.RidgePosterior),
+            bank.BankPosterior.__new__(bank.BankPosterior),
         ]
         return draw(st.sampled_from([*NUMBERS] if isinstance(good, float | int) else [*objects, *OTHERS]))
     return draw(hostile_array(good))
@@ -585,7 +552,7 @@ def hostile_array(draw: Any, good: Any) -> Any:
         values = [
             each
             for each in NUMBERS
-            if array.dtype.kind == "f" or (isinstance(each, int) and abs(each) < 2**63)
+            if array.dtype.kind == "f" or (isinstance(each, int) and -(2**63) <= each < 2**63)
         ]
         array.reshape(-1)[draw(st.integers(0, array.size - 1))] = draw(st.sampled_from(values))
     return array
@@ -689,7 +656,7 @@ def test_an_estimator_in_python_may_call_whatever_it_likes() -> None:
         if ready and len(calls) % 3 == 1:
             inner.update(np.ones(D), 1.0, 1.0, np.zeros((D + 1, D)))
             inner.restore(np.zeros(4))
-            model.learn(0, 1.0)
+            learns.learn(0, 1.0)
             for again in (
                 lambda: run.play(1, T, places(2), places(T), numbers(1, K)),
                 lambda: run.play(7, T, places(8), places(T), numbers(1, K)),
@@ -699,31 +666,28 @@ def test_an_estimator_in_python_may_call_whatever_it_likes() -> None:
                     again()
         return 0.5
 
-    inner, model = estimators.PythonFit(D, 1.0, fit, 4), a_ridge()
+    inner, learns = estimators.PythonFit(D, 1.0, fit, 4), a_ridge()
+    model = models.RegressionModel(learns, fit=inner)
     run = general.GeneralRun(
-        **general_run(
-            ridge=model, explored=None, own_clock=False, fits=(inner, None), delays=None, controls=()
-        )
+        **general_run(model=model, explored=None, own_clock=False, delays=None, controls=(), narrows=False)
     )
     ready.append(True)
     with contextlib.suppress(*REFUSALS):
         run.play(1, 6, places(2, 5), places(T), numbers(1, K))
     read(run)
-    read(model)
+    read(learns)
     assert calls
 
 
-def play_no_arm(kind: Any, rounds: tuple[Any, ...], **changed: Any) -> None:
-    given = fixed_run(own=None, means=[], gaps=[]) if kind is simulation.FixedArmsRun else changed
-    kind(**given | {"ridge": ridge.Ridge(np.zeros((D, 0)))}).play(*rounds)
-
-
 def test_runs_over_no_arm_are_refused() -> None:
-    given = general_run(explored=None, noises=[], weights=[], delays=None, controls=())
-    with pytest.raises(REFUSALS):
-        play_no_arm(general.GeneralRun, (1, T, places(2), places(T), np.zeros((1, 0))), **given)
-    with pytest.raises(REFUSALS):
-        play_no_arm(simulation.FixedArmsRun, (T, places(2)))
+    none = ridge.Ridge(np.zeros((D, 0)))
+    given = general_run(
+        model=models.RegressionModel(none), explored=None, noises=[], delays=None, controls=()
+    )
+    with pytest.raises(ValueError, match="an arm"):
+        general.GeneralRun(**given)
+    with pytest.raises(ValueError, match="an arm"):
+        fixed_arms.FixedArmsRun(**fixed_run(ridge=none, own=None, means=[], gaps=[]))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The general loop and that of contexts refuse what does not fit, and read no memory that was not given."""
+"""The general loop refuses what does not fit, and reads no memory that was not given."""
 
 from typing import Any
 
@@ -7,9 +7,10 @@ import pytest
 
 from infex.core.bank import RidgeBank
 from infex.core.choosing import Base, Kind, Reads
-from infex.core.contexts import ContextsRun
+from infex.core.controls import Control, ControlKind
 from infex.core.estimators import WeightedFit
-from infex.core.general import Control, ControlKind, GeneralRun
+from infex.core.general import GeneralRun
+from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel, SharedModel
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
@@ -25,7 +26,7 @@ def columns() -> Any:
 
 def general(**changed: Any) -> GeneralRun:
     given: dict[str, Any] = {
-        "ridge": Ridge(columns()),
+        "model": RegressionModel(Ridge(columns())),
         "base": Base(Kind.LINUCB, Reads.READS_WIDTHS, delta=0.01),
         "law": Law.GAUSSIAN,
         "noises": np.ones(ARMS),
@@ -48,30 +49,45 @@ def rounds(**changed: Any) -> dict[str, Any]:
     return given | changed
 
 
-def contexts(**changed: Any) -> ContextsRun:
+def contexts(**changed: Any) -> GeneralRun:
     given: dict[str, Any] = {
-        "bank": RidgeBank(ARMS, DIM),
+        "model": DisjointModel(RidgeBank(ARMS, DIM)),
         "base": Base(Kind.LINTS, Reads.READS_NOTHING, delta=0.01),
         "law": Law.SIGN,
-        "noises": np.ones(ARMS),
-        "reward_rng": np.random.default_rng(2),
-        "rng": np.random.default_rng(3),
-        "horizon": HORIZON,
-        "checkpoints": np.array([HORIZON]),
     }
-    return ContextsRun(**(given | changed))
+    return general(**(given | changed))
+
+
+def in_contexts(**changed: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "exploring": NONE,
+        "ends": np.arange(1, HORIZON + 1),
+        "means": np.zeros((HORIZON, ARMS)),
+        "offers": np.ones((HORIZON, DIM)),
+    }
+    return rounds(**(given | changed))
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"ridge": None},
+        {"model": None},
+        {"model": Model()},
+        {"model": SharedModel()},
         {"base": None},
         {"noises": np.ones(ARMS - 1)},
         {"noises": np.ones((ARMS, 1))},
         {"horizon": 0},
-        {"explored": Ridge(np.ones((DIM, ARMS + 1)))},
-        {"explored": Ridge(np.ones((DIM + 1, ARMS)))},
+        {"explored": RegressionModel(Ridge(np.ones((DIM, ARMS + 1))))},
+        {"explored": RegressionModel(Ridge(np.ones((DIM + 1, ARMS))))},
+        {"explored": RegressionModel(Ridge(columns()), changing=True)},
+        {"explored": LassoModel(Ridge(columns()))},
+        {"model": LassoModel(Ridge(columns()))},
+        {
+            "model": LassoModel(Ridge(columns())),
+            "base": Base(Kind.UNIFORM, Reads.READS_NOTHING),
+            "controls": [Control(ControlKind.LIMITS)],
+        },
         {"delays": [0] * (HORIZON - 1)},
         {"delays": np.zeros((HORIZON, 1))},
         {"controls": [Control(ControlKind.LIMITS)] * 17},
@@ -81,8 +97,6 @@ def contexts(**changed: Any) -> ContextsRun:
         {"rng": 7},
         {"law": "gaussian"},
         {"law": 99},
-        {"fits": ()},
-        {"fits": [WeightedFit(DIM, 1.0)]},
         {"controls": [Control(ControlKind.LIMITS, over=40)], "span": 5},
     ],
     ids=repr,
@@ -125,9 +139,9 @@ def test_rounds_that_do_not_fit_are_refused(changed: dict[str, Any]) -> None:
     "shape", [(HORIZON - 1, DIM, ARMS), (HORIZON, DIM, ARMS + 1), (HORIZON, ARMS, DIM), (0, 0, 0)]
 )
 def test_arms_of_another_shape_are_refused_where_they_change(shape: tuple[int, ...]) -> None:
-    found = general(ridge=Ridge(np.zeros((DIM, ARMS)), scored=False), changing=True)
-    with pytest.raises(ValueError, match="arms must be"):
-        found.play(**rounds(blocks=np.zeros(shape)))
+    found = general(model=RegressionModel(Ridge(np.zeros((DIM, ARMS)), scored=False), changing=True))
+    with pytest.raises(ValueError, match="arms or contexts must be"):
+        found.play(**rounds(offers=np.zeros(shape)))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +189,7 @@ def test_given_rewards_are_those_of_the_arms_played() -> None:
     found.play(**rounds(rewards=table))
     np.testing.assert_array_equal(found.rewards, table[np.arange(HORIZON), found.arms])
     other = contexts(law=Law.TABLE, record=True)
-    other.play(1, np.ones((HORIZON, DIM)), np.zeros((HORIZON, ARMS)), NONE, table)
+    other.play(**in_contexts(rewards=table))
     np.testing.assert_array_equal(other.rewards, table[np.arange(HORIZON), other.arms])
 
 
@@ -188,7 +202,7 @@ def test_given_rewards_that_do_not_fit_are_refused(table: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         general(law=Law.TABLE).play(**rounds(rewards=table))
     with pytest.raises((TypeError, ValueError)):
-        contexts(law=Law.TABLE).play(1, np.ones((HORIZON, DIM)), np.zeros((HORIZON, ARMS)), NONE, table)
+        contexts(law=Law.TABLE).play(**in_contexts(rewards=table))
 
 
 def test_an_infinite_reward_is_refused_with_its_round() -> None:
@@ -203,7 +217,7 @@ def test_rounds_that_the_caller_decides_are_those_of_the_base() -> None:
     whole = general(record=True)
     whole.play(**rounds())
     ridge = Ridge(columns())
-    found = general(ridge=ridge, record=True)
+    found = general(model=RegressionModel(ridge), record=True)
     for t in range(1, HORIZON + 1):
         if t % 5:
             found.play(**rounds(first=t, last=t, exploring=NONE))
@@ -219,7 +233,7 @@ def test_rounds_that_the_caller_decides_are_those_of_the_base() -> None:
 
 def test_a_reward_is_learnt_on_the_features_that_are_named() -> None:
     ridge, x = Ridge(columns()), np.array([0.3, -0.2])
-    found = general(ridge=ridge, record=True)
+    found = general(model=RegressionModel(ridge), record=True)
     found.play_arm(1, False, np.zeros(ARMS), features=x)
     gram = np.eye(DIM) + np.outer(x, x)
     np.testing.assert_allclose(ridge.theta, np.linalg.solve(gram, found.rewards[0] * x))
@@ -251,16 +265,29 @@ def test_an_arm_that_cannot_be_played_is_refused(made: dict[str, Any], played: d
 
 def test_an_estimator_must_fit_its_ridge() -> None:
     with pytest.raises(ValueError, match="3 features cannot learn 2"):
-        general(fits=(WeightedFit(3, 1.0), None))
-    shared = WeightedFit(2, 1.0)
-    with pytest.raises(ValueError, match="of its own"):
-        general(explored=Ridge(columns()), fits=(shared, shared))
+        RegressionModel(Ridge(columns()), fit=WeightedFit(3, 1.0))
+    with pytest.raises(ValueError, match="4 weights"):
+        RegressionModel(Ridge(columns()), fit=WeightedFit(2, 1.0), weights=np.ones(3))
+
+
+def test_models_of_one_run_share_no_memory() -> None:
+    ridge, fit, bank = Ridge(columns()), WeightedFit(2, 1.0), RidgeBank(ARMS, DIM)
+    pairs: list[tuple[Model, Model]] = [
+        (RegressionModel(ridge), RegressionModel(ridge)),
+        (RegressionModel(ridge, fit=fit), RegressionModel(Ridge(columns()), fit=fit)),
+        (DisjointModel(bank), DisjointModel(bank)),
+    ]
+    for model, explored in [*pairs, (pairs[0][0], pairs[0][0])]:
+        with pytest.raises(ValueError, match="explored must be another model"):
+            general(model=model, explored=explored)
+    with pytest.raises(ValueError, match="screen must be another model"):
+        LassoModel(ridge, screen=LassoModel(ridge))
 
 
 def test_a_ridge_keeps_its_own_arms_after_a_run_over_drawn_ones() -> None:
     ridge = Ridge(np.ones((DIM, ARMS)), scored=False)
-    found = general(ridge=ridge, changing=True)
-    found.play(**rounds(blocks=np.random.default_rng(5).normal(size=(HORIZON, DIM, ARMS)) / 2.0))
+    found = general(model=RegressionModel(ridge, changing=True))
+    found.play(**rounds(offers=np.random.default_rng(5).normal(size=(HORIZON, DIM, ARMS)) / 2.0))
     del found
     ridge.learn(1, 1.0)
     assert np.isfinite(ridge.theta).all()
@@ -270,7 +297,7 @@ def test_a_ridge_keeps_its_own_arms_after_a_run_over_drawn_ones() -> None:
 
 def test_arms_in_turn_are_played_in_contexts() -> None:
     found = contexts(base=Base(Kind.ROUND_ROBIN, Reads.READS_NOTHING), always=True, record=True)
-    found.play(1, np.ones((HORIZON, DIM)), np.zeros((HORIZON, ARMS)), NONE)
+    found.play(**in_contexts())
     np.testing.assert_array_equal(found.arms, np.arange(HORIZON) % ARMS)
 
 
@@ -284,10 +311,11 @@ def test_a_limit_of_explorations_is_kept_over_any_window() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"bank": None},
-        {"own": RidgeBank(ARMS, DIM + 1)},
+        {"explored": DisjointModel(RidgeBank(ARMS, DIM + 1))},
+        {"explored": RegressionModel(Ridge(columns()))},
         {"noises": np.ones(2)},
         {"base": Base(Kind.UCB1)},
+        {"base": Base(Kind.LINUCB), "delays": [0] * HORIZON, "narrows": True},
         {"horizon": -1},
         {"rng": None},
     ],
@@ -295,22 +323,26 @@ def test_a_limit_of_explorations_is_kept_over_any_window() -> None:
 )
 def test_a_run_in_contexts_refuses_what_does_not_fit(changed: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError, AttributeError)):
-        contexts(**changed).play(1, np.zeros((HORIZON, DIM)), np.zeros((HORIZON, ARMS)), NONE)
+        contexts(**changed).play(**in_contexts())
 
 
 @pytest.mark.parametrize(
-    ("first", "given", "means"),
+    "changed",
     [
-        (1, (HORIZON, DIM + 1), (HORIZON, ARMS)),
-        (1, (HORIZON, DIM), (HORIZON, ARMS - 1)),
-        (1, (HORIZON, DIM), (HORIZON - 1, ARMS)),
-        (2, (HORIZON, DIM), (HORIZON, ARMS)),
-        (0, (HORIZON, DIM), (HORIZON, ARMS)),
+        {"offers": None},
+        {"offers": np.zeros((HORIZON, DIM + 1))},
+        {"offers": np.zeros((HORIZON - 1, DIM))},
+        {"offers": np.zeros((HORIZON, DIM, ARMS))},
+        {"means": np.zeros((HORIZON, ARMS - 1))},
+        {"means": np.zeros((HORIZON - 1, ARMS))},
+        {"first": 2, "offers": np.zeros((HORIZON - 1, DIM))},
+        {"first": 0, "offers": np.zeros((HORIZON + 1, DIM))},
     ],
+    ids=repr,
 )
-def test_contexts_that_do_not_fit_are_refused(first: int, given: Any, means: Any) -> None:
-    with pytest.raises(ValueError, match=r"contexts|rounds"):
-        contexts().play(first, np.zeros(given), np.zeros(means), NONE)
+def test_contexts_that_do_not_fit_are_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"contexts|means|rounds"):
+        contexts().play(**in_contexts(**changed))
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ READINGS: list[Callable[[RidgePosterior], object]] = [
     lambda posterior: posterior.theta,
     lambda posterior: posterior.factor,
     lambda posterior: posterior.sums(),
-    lambda posterior: posterior.counts if posterior.counted else posterior.sums(),
+    lambda posterior: posterior.counts if posterior.has_counts else posterior.sums(),
     lambda posterior: posterior.log_det_ratio,
     lambda posterior: posterior.over(np.eye(3)),
     lambda posterior: posterior.among([0]),

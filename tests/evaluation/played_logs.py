@@ -50,13 +50,18 @@ class Played:
 
     problem: Problem
     columns: dict[str, np.ndarray]
-    laws: Floats
+    base_propensities: Floats
 
     def log(self, run: int) -> Log:
         asked = self.problem
         own = {name: np.ascontiguousarray(values[:, run]) for name, values in self.columns.items()}
         facts = LogFacts(period=asked.period, penalty=1.0, noise=asked.noise, bound=1.0)
-        return Log(**own, laws=np.ascontiguousarray(self.laws[:, run]), offers=asked.offers, facts=facts)
+        return Log(
+            **own,
+            base_propensities=np.ascontiguousarray(self.base_propensities[:, run]),
+            offers=asked.offers,
+            facts=facts,
+        )
 
 
 def play(asked: Problem, runs: int, seed: int, *, jittered: bool = True, tie: float = 0.2) -> Played:
@@ -67,7 +72,14 @@ def play(asked: Problem, runs: int, seed: int, *, jittered: bool = True, tie: fl
     lots: Integers = np.full((runs, -(-n // asked.period)), asked.period - 1)
     if jittered:
         lots = rng.integers(asked.period, size=lots.shape)
-    kinds = {"arm": int, "greedy": int, "explored": bool, "reward": float, "chance": float, "law": float}
+    kinds = {
+        "arm": int,
+        "greedy": int,
+        "explored": bool,
+        "reward": float,
+        "explore_probability": float,
+        "base_propensity": float,
+    }
     columns: dict[str, np.ndarray] = {name: np.zeros((n, runs), dtype=kind) for name, kind in kinds.items()}
     laws, every = np.zeros((n, runs, arms)), np.arange(runs)
     for t in range(n):
@@ -84,9 +96,12 @@ def play(asked: Problem, runs: int, seed: int, *, jittered: bool = True, tie: fl
         gram += x[:, :, None] * x[:, None, :]
         moment += reward[:, None] * x
         new = {"arm": arm, "greedy": scores.argmax(axis=1), "explored": explored, "reward": reward}
-        new |= {"chance": due if jittered else explored, "law": laws[t][every, arm]}
+        new |= {"explore_probability": due if jittered else explored, "base_propensity": laws[t][every, arm]}
         for name, values in new.items():
             columns[name][t] = values
     same = columns["arm"] == columns["greedy"]
-    columns["probability"] = columns["chance"] * columns["law"] + (1 - columns["chance"]) * same
+    columns["propensity"] = (
+        columns["explore_probability"] * columns["base_propensity"]
+        + (1 - columns["explore_probability"]) * same
+    )
     return Played(asked, columns, laws)

@@ -108,7 +108,13 @@ def learning_log(rng: np.random.Generator, kind: str, n: int = 1200, arms: int =
         moment += reward[t] * rows[action[t]]
     direction = theta + 0.8 * rng.normal(size=dim) / np.sqrt(dim)
     target = np.eye(arms)[(offers @ direction).argmax(axis=1)]
-    found = {"offers": offers, "action": action, "explored": explored, "greedy": greedy, "chance": chance}
+    found = {
+        "offers": offers,
+        "action": action,
+        "explored": explored,
+        "greedy": greedy,
+        "explore_probability": chance,
+    }
     found |= {"base": base, "reward": reward, "target": target, "theta": theta}
     return {f"{kind}_{name}": value for name, value in found.items()}
 
@@ -140,19 +146,23 @@ def logs() -> Arrays:
 def as_log(kind: str) -> Log:
     """The jittered or the deterministic log with all its columns."""
     found = logs()
-    action, chance, base = found[f"{kind}_action"], found[f"{kind}_chance"], found[f"{kind}_base"]
+    action, chance, base = (
+        found[f"{kind}_action"],
+        found[f"{kind}_explore_probability"],
+        found[f"{kind}_base"],
+    )
     greedy = found[f"{kind}_greedy"]
     drawn = base[np.arange(len(action)), action]
-    probability = chance * drawn + (1 - chance) * (action == greedy)
+    propensity = chance * drawn + (1 - chance) * (action == greedy)
     return Log(
         arm=action,
         reward=found[f"{kind}_reward"],
         explored=found[f"{kind}_explored"],
         greedy=greedy,
-        chance=chance,
-        law=np.where(drawn > 0, drawn, np.nan),
-        laws=base,
-        probability=probability,
+        explore_probability=chance,
+        base_propensity=np.where(drawn > 0, drawn, np.nan),
+        base_propensities=base,
+        propensity=propensity,
         offers=found[f"{kind}_offers"],
         facts=LogFacts(
             schedule="jittered(20, seed=0)" if kind == "jit" else "every(20)",

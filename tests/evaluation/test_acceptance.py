@@ -26,8 +26,8 @@ from examples.open_bandit import FOLDER, log_of, shares_of
 from infex import Bandit, Infex, LinUCB, Softened, Uniform, evaluation, every, jittered
 from infex.arrays import Floats
 from infex.errors import NoSupport
-from infex.evaluation import ways
-from infex.evaluation.by_way import WEIGHTED_WAYS
+from infex.evaluation import estimators
+from infex.evaluation.estimators import WEIGHTED
 from infex.logs import Log
 from tests.evaluation import test_coverage as coverage
 from tests.evaluation import test_learning as learning
@@ -36,7 +36,7 @@ from tests.evaluation import test_replay as replaying
 from tests.evaluation.played_logs import play, problem
 from tests.evaluation.synthetic_logs import logs
 from tests.evaluation.test_findings import kinds, soft_log
-from tests.evaluation.test_formulas import CASES, rounds_of, said, way_of
+from tests.evaluation.test_formulas import CASES, estimator_of, rounds_of, said
 from tests.logs import test_fuzzed, test_long_files
 
 NEAR = 1e-10
@@ -77,7 +77,7 @@ def test_check_1_estimates_are_those_of_others_on_logs_of_any_shape(rounds: int,
     law, target = rng.dirichlet(np.ones(arms), size=(2, rounds))
     arm = (law.cumsum(axis=1) > rng.random(rounds)[:, None]).argmax(axis=1)
     reward, fitted, every_round = rng.normal(size=rounds), rng.normal(size=(rounds, arms)), np.arange(rounds)
-    found = ways.weighed(arm, reward, law[every_round, arm], target, fitted)
+    found = estimators.weighted_rounds(arm, reward, law[every_round, arm], target, fitted)
     w = target[every_round, arm] / law[every_round, arm]
     d, e = (target * fitted).sum(axis=1), reward - fitted[every_round, arm]
     told: dict[str, Floats] = {
@@ -94,8 +94,8 @@ def test_check_1_estimates_are_those_of_others_on_logs_of_any_shape(rounds: int,
         "sg-dr 0.5": d + w / (0.5 + 0.5 * w) * e,
     }
     for name, terms in told.items():
-        way, modelled = way_of(name)
-        value = way.estimate(found if modelled else ways.without_model(found)).value
+        estimator, modelled = estimator_of(name)
+        value = estimator.estimate(found if modelled else estimators.without_model(found)).value
         assert value == pytest.approx(terms.mean(), abs=NEAR), name
 
 
@@ -105,7 +105,7 @@ def test_check_1_estimates_are_those_that_obp_has_said() -> None:
         for estimator, told in said()["obp 0.5.7"][name].items():
             rounds = None if "tuned" in estimator else rounds_of(name, estimator)
             if rounds is not None and told["value"] is not None and rounds.weight.any():
-                value = way_of(estimator)[0].estimate(rounds).value
+                value = estimator_of(estimator)[0].estimate(rounds).value
                 assert value == pytest.approx(told["value"], abs=NEAR), estimator
                 seen += 1
     assert seen > 50
@@ -132,7 +132,7 @@ def test_check_2_a_sample_in_obps_form_is_read_and_weighed(tmp_path: Path) -> No
         text = archive.read(f"{FOLDER}/random/all/all.csv").decode()
     shares = shares_of(logs["bts"], 5)
     found = evaluation.evaluate(
-        logs["random"], {"bts": shares[logs["random"].others["position"]]}, way="weights"
+        logs["random"], {"bts": shares[logs["random"].others["position"]]}, estimator="ips"
     )["bts"]
     rows = list(csv.DictReader(io.StringIO(text)))
     terms = [
@@ -160,15 +160,15 @@ def test_check_2_the_open_bandit_sample_has_the_values_that_obp_has_said(
     for name, digest in told["sha256"].items():
         assert hashlib.sha256(obps_wheel.read(f"{FOLDER}/{name}")).hexdigest() == digest
     log, other = (log_of(obps_wheel, policy, campaign) for policy in ("random", "bts"))
-    assert log.probability is not None
+    assert log.propensity is not None
     targets = {
         "bts shares": shares_of(other, log.count)[log.others["position"]],
         "uniform": np.full((len(log), log.count), 1.0 / log.count),
     }
     for target, chances in targets.items():
-        rounds = ways.weighed(log.arm, log.reward, log.probability, chances)
+        rounds = estimators.weighted_rounds(log.arm, log.reward, log.propensity, chances)
         for estimator, value in told[target].items():
-            found = way_of(estimator)[0].estimate(rounds).value
+            found = estimator_of(estimator)[0].estimate(rounds).value
             assert found == pytest.approx(value, abs=NEAR), (target, estimator)
 
 
@@ -176,37 +176,39 @@ def test_check_2_the_open_bandit_sample_has_the_values_that_obp_has_said(
 def test_check_3_jittered_logs_are_judged_without_bias(bend: float) -> None:
     asked = problem(seed=301, rounds=600, period=10, bend=bend)
     played = play(asked, runs=100, seed=302)
-    for way in ("weights", "blocks", "robust"):
-        assert abs(coverage.in_errors(coverage.judged(asked, played, way, 100), asked.truth)) <= 3.0, way
+    for estimator in ("ips", "blocks", "dr"):
+        assert abs(coverage.in_errors(coverage.judged(asked, played, estimator, 100), asked.truth)) <= 3.0, (
+            estimator
+        )
     plain = [_as_others_do(played.log(run), asked.target) for run in range(100)]
     assert abs(np.mean(plain) - asked.truth) > 5.0 * np.std(plain) / math.sqrt(100)
 
 
 def _as_others_do(log: Log, target: np.ndarray) -> float:
     """Plain weights by the probability of each decision, without a look at support."""
-    assert log.probability is not None
-    return float(((log.arm == target) / log.probability * log.reward).mean())
+    assert log.propensity is not None
+    return float(((log.arm == target) / log.propensity * log.reward).mean())
 
 
 def test_check_4_intervals_hold_as_often_as_they_say() -> None:
     asked = problem(seed=401, rounds=1000, period=10)
-    robust = coverage.judged(asked, play(asked, runs=100, seed=402), "robust", 100)
+    robust = coverage.judged(asked, play(asked, runs=100, seed=402), "dr", 100)
     assert 0.88 <= coverage.held(robust, asked.truth) <= 0.99
     assert coverage.crossings(seed=403, logs=100, rounds=400) <= 0.05
     coverage.test_the_ellipsoid_holds_for_fifty_policies_at_once_and_for_the_best_of_them()
 
 
 def test_check_5_a_deterministic_log_is_judged_by_the_model_alone() -> None:
-    for way in WEIGHTED_WAYS:
+    for estimator in WEIGHTED:
         with pytest.raises(NoSupport, match="could play one arm only"):
-            learning_logs.found_of("det", way)
+            learning_logs.found_of("det", estimator)
     mine, told = learning_logs.found_of("det")["mine"], learning_logs.FIXED["linear model, target"]
-    assert (mine.way, mine.ground) == ("model", "guaranteed")
+    assert (mine.estimator, mine.ground) == ("dm", "guaranteed")
     assert (mine.value, mine.bounds.half) == pytest.approx((told["value"], told["half"]), abs=NEAR)
     weights = logs()["det_target"][np.arange(1200), logs()["det_action"]]
     weighted = float((weights * logs()["det_reward"]).mean())  # as obp and pymab say, with pscore 1
     page = " ".join((Path(__file__).parents[2] / "docs" / "logs.md").read_text().split())
-    assert f"say {weighted:.3f} by weights and {weighted / weights.mean():.3f} by their ratio" in page
+    assert f"say {weighted:.3f} by IPS and {weighted / weights.mean():.3f} by SNIPS" in page
     truth = learning_logs.FIXED["truth on the logged offers"]
     assert f"worth {truth:.3f}," in page
     assert f"infex says {mine.value:.3f} ± {mine.bounds.half:.3f}." in page
@@ -216,12 +218,12 @@ def test_check_6_a_ratio_is_as_uncertain_as_it_spreads_and_no_model_is_certain()
     rng, values, errors = np.random.default_rng(601), [], []
     for _ in range(300):
         arm, reward = rng.integers(2, size=300), 5 + 0.1 * rng.normal(size=300)
-        log = Log(arm=arm, reward=reward, probability=np.full(300, 0.5))
-        found = evaluation.evaluate(log, {"x": 0}, way="ratio")["x"]
+        log = Log(arm=arm, reward=reward, propensity=np.full(300, 0.5))
+        found = evaluation.evaluate(log, {"x": 0}, estimator="snips")["x"]
         values.append(found.value)
         errors.append(0.5 * (found.high - found.low) / 1.968)  # Student's quantile of 300 draws
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.1)
-    still = evaluation.evaluate(log, {"x": 0}, way="model", bound=8)["x"]
+    still = evaluation.evaluate(log, {"x": 0}, estimator="dm", bound=8)["x"]
     assert still.high - still.low > 0.0
 
 
@@ -229,11 +231,11 @@ def test_check_7_findings_fire_and_stay_silent() -> None:
     for seed in range(700, 710):
         for factor in (1.0, 1.3):
             log, target = soft_log(seed, factor=factor)
-            found = evaluation.evaluate(log, {"x": target}, way="weights")
+            found = evaluation.evaluate(log, {"x": target}, estimator="ips")
             assert ("mean weight" in kinds(found, "x")) == (factor == 1.3)
     asked = problem(seed=711, rounds=600, period=20)
     fixed = play(asked, runs=1, seed=712, jittered=False).log(0)
-    assert "season" in kinds(evaluation.evaluate(fixed, {"x": asked.target}, way="robust"), "x")
+    assert "season" in kinds(evaluation.evaluate(fixed, {"x": asked.target}, estimator="dr"), "x")
 
 
 @pytest.mark.slow
@@ -245,7 +247,7 @@ def test_check_7_one_of_six_cases_of_the_open_bandit_sample_is_flagged(obps_whee
             log = logs[one]
             target = Uniform() if other == "random" else shares_of(logs[other], log.count)
             chances = target if other == "random" else target[log.others["position"]]  # type: ignore[index]
-            found = evaluation.evaluate(log, {"x": chances}, way="weights", rewards=(0, 1))
+            found = evaluation.evaluate(log, {"x": chances}, estimator="ips", rewards=(0, 1))
             if kinds(found, "x"):
                 flagged.append((campaign, one))
     assert flagged == [("women", "bts")]
@@ -289,10 +291,10 @@ def test_check_11_a_log_keeps_every_bit_and_spoilt_files_are_refused(tmp_path: P
     log, target = soft_log(1101, n=400)
     evaluation.write(log, tmp_path / "log.parquet")
     again = evaluation.read(tmp_path / "log.parquet")
-    assert again.probability is not None
+    assert again.propensity is not None
     assert (again.arm.tolist(), again.reward.tolist()) == (log.arm.tolist(), log.reward.tolist())
-    assert again.probability.tobytes() == np.asarray(log.probability).tobytes()
-    one, other = (evaluation.evaluate(each, {"x": target}, way="weights")["x"] for each in (log, again))
+    assert again.propensity.tobytes() == np.asarray(log.propensity).tobytes()
+    one, other = (evaluation.evaluate(each, {"x": target}, estimator="ips")["x"] for each in (log, again))
     assert one.value == other.value
     test_fuzzed.check(tmp_path, 100, 1102)
 

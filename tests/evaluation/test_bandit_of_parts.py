@@ -31,7 +31,7 @@ def long_log(seed: int, n: int) -> Log:
     reward = np.where(rng.random(n) < 0.1, np.nan, offers[np.arange(n), arm, 0] + rng.normal(size=n))
     chance = np.where(explored, 0.5, 0.0)
     return Log(
-        arm=arm, reward=reward, offers=offers, explored=explored, chance=chance,
+        arm=arm, reward=reward, offers=offers, explored=explored, explore_probability=chance,
         greedy=rng.integers(3, size=n), others={"loss": np.where(explored, rng.random(n), 0.0)},
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_two_workers_give_the_same(tmp_path: Path) -> None:
         who = set(client.run(os.getpid).values())
     assert len(who - {os.getpid()}) == 2
     here = evaluation.bandit_of_parts(parts, policy)
-    mine, theirs = found._agent.memory.arrays(), here._agent.memory.arrays()
+    mine, theirs = found._agent.model.arrays(), here._agent.model.arrays()
     assert all(np.array_equal(mine[name], array) for name, array in theirs.items())
     same(found, evaluation.bandit(log, policy))
 

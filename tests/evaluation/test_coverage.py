@@ -12,9 +12,10 @@ from infex.logs import Log
 from tests.evaluation.played_logs import Played, Problem, play, problem
 
 
-def judged(asked: Problem, played: Played, way: str, runs: int) -> list[TargetValue]:
+def judged(asked: Problem, played: Played, estimator: str, runs: int) -> list[TargetValue]:
     return [
-        evaluation.evaluate(played.log(run), {"mine": asked.target}, way=way)["mine"] for run in range(runs)
+        evaluation.evaluate(played.log(run), {"mine": asked.target}, estimator=estimator)["mine"]
+        for run in range(runs)
     ]
 
 
@@ -32,10 +33,10 @@ def held(values: list[TargetValue], truth: float) -> float:
 def test_the_corrected_model_is_right_whether_rewards_are_linear_or_not(bend: float) -> None:
     asked = problem(seed=1, rounds=1000, period=10, bend=bend)
     played = play(asked, runs=200, seed=22)
-    found = judged(asked, played, "robust", 200)
+    found = judged(asked, played, "dr", 200)
     assert abs(in_errors(found, asked.truth)) <= 3.0
     assert 0.90 <= held(found, asked.truth) <= 0.99
-    model = judged(asked, played, "model", 40)
+    model = judged(asked, played, "dm", 40)
     assert held(model, asked.truth) >= 0.95 if bend == 0.0 else abs(in_errors(model, asked.truth)) > 5.0
 
 
@@ -47,7 +48,7 @@ def test_the_ellipsoid_holds_for_fifty_policies_at_once_and_for_the_best_of_them
     wrong = 0
     for run in range(60):
         targets = {str(place): arms for place, arms in enumerate(policies)}
-        found = evaluation.evaluate(played.log(run), targets, way="model")
+        found = evaluation.evaluate(played.log(run), targets, estimator="dm")
         inside = [
             found[str(place)].low <= truth <= found[str(place)].high for place, truth in enumerate(truths)
         ]
@@ -87,7 +88,7 @@ def null_verdicts(runs: int, seed: int) -> tuple[float, float]:
     other[some] = (other[some] + 1) % 4
     wrong, widths = 0, []
     for run in range(runs):
-        found = evaluation.evaluate(played.log(run), {"a": asked.target, "b": other}, way="robust")
+        found = evaluation.evaluate(played.log(run), {"a": asked.target, "b": other}, estimator="dr")
         pair = found.compare("a", "b")
         wrong += pair.verdict != "cannot tell"
         widths.append((pair.high - pair.low) / (2 * (found["a"].bounds.half + found["b"].bounds.half)))
@@ -105,12 +106,12 @@ def test_what_is_needed_is_what_a_longer_log_shows() -> None:
     log = play(asked, runs=1, seed=62).log(0)
     other = (asked.target + 1) % 4
     short = log.take(slice(0, 2000))
-    first = evaluation.evaluate(short, {"a": asked.target[:2000], "b": other[:2000]}, way="robust")
+    first = evaluation.evaluate(short, {"a": asked.target[:2000], "b": other[:2000]}, estimator="dr")
     pair = first.compare("a", "b")
     goal = 0.5 * (pair.high - pair.low) / np.sqrt(2)
     more = first.needed("a", "b", half=goal)
     assert more.rounds == pytest.approx(2000, rel=0.02)
-    later = evaluation.evaluate(log, {"a": asked.target, "b": other}, way="robust").compare("a", "b")
+    later = evaluation.evaluate(log, {"a": asked.target, "b": other}, estimator="dr").compare("a", "b")
     assert 0.5 * (later.high - later.low) == pytest.approx(goal, rel=0.2)
 
 
@@ -123,9 +124,9 @@ def against_what_was_drawn(runs: int, seed: int) -> float:
         law = np.tile([0.5, 0.3, 0.2], (600, 1))
         arm = (law.cumsum(axis=1) > rng.random(600)[:, None]).argmax(axis=1)
         reward = means[np.arange(600), arm] + 0.1 * rng.normal(size=600)
-        log = Log(arm=arm, reward=reward, probability=law[np.arange(600), arm], laws=law)
+        log = Log(arm=arm, reward=reward, propensity=law[np.arange(600), arm], base_propensities=law)
         target = np.where(context > 0, 0, 2)
-        found = evaluation.evaluate(log, {"x": target, "now": evaluation.logged}, way="robust")
+        found = evaluation.evaluate(log, {"x": target, "now": evaluation.logged}, estimator="dr")
         pair = found.compare("x", "now")
         truth = float(means[np.arange(600), target].mean() - (law * means).sum(axis=1).mean())
         held += pair.low <= truth <= pair.high
@@ -142,10 +143,10 @@ def test_the_difference_to_what_was_drawn_holds_where_the_model_is_poor() -> Non
 def test_a_thousand_logs_of_two_thousand_rounds(bend: float, seed: int) -> None:
     asked = problem(seed=seed, rounds=2000, period=20, bend=bend)
     played = play(asked, runs=1000, seed=seed + 100)
-    for way in ("weights", "blocks", "robust"):
-        found = judged(asked, played, way, 1000)
-        assert abs(in_errors(found, asked.truth)) <= 3.0, way
-        if way == "robust":
+    for estimator in ("ips", "blocks", "dr"):
+        found = judged(asked, played, estimator, 1000)
+        assert abs(in_errors(found, asked.truth)) <= 3.0, estimator
+        if estimator == "dr":
             assert 0.92 <= held(found, asked.truth) <= 0.98
 
 

@@ -21,7 +21,7 @@ def found(**other: object) -> Evaluation:
 
 
 def test_the_page_tells_the_verdict_first_and_loads_nothing(tmp_path: Path) -> None:
-    found(against="now", way="robust").page(tmp_path / "evaluation.html")
+    found(against="now", estimator="dr").page(tmp_path / "evaluation.html")
     page = (tmp_path / "evaluation.html").read_text()
     assert page.index("would have earned less than now") < page.index("<h2>")
     assert "&lt;b&gt;mine" in page
@@ -33,7 +33,7 @@ def test_the_page_tells_the_verdict_first_and_loads_nothing(tmp_path: Path) -> N
 
 
 def test_what_would_settle_an_open_verdict_is_told(tmp_path: Path) -> None:
-    judged = found(against="flat", way="robust")
+    judged = found(against="flat", estimator="dr")
     assert judged.compare("first", "flat").verdict == "cannot tell"
     judged.page(tmp_path / "evaluation.html")
     more = judged.needed("first", "flat")
@@ -42,7 +42,7 @@ def test_what_would_settle_an_open_verdict_is_told(tmp_path: Path) -> None:
 
 
 def test_what_holds_for_several_targets_is_said_once(tmp_path: Path) -> None:
-    found(against="now", way="model").page(tmp_path / "evaluation.html")
+    found(against="now", estimator="dm").page(tmp_path / "evaluation.html")
     said = (tmp_path / "evaluation.html").read_text()
     assert said.count("holds if rewards are linear in the features") == 1
     assert "By the linear model of all rounds; the interval holds" in said
@@ -70,7 +70,7 @@ def test_the_picture_has_a_row_for_each_target() -> None:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_sticks_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setattr(browser, "settle", lambda driver: None)  # the page has no script to wait for
-    found(against="now", way="robust").page(tmp_path / "evaluation.html")
+    found(against="now", estimator="dr").page(tmp_path / "evaluation.html")
     with browser.opened(tmp_path / "evaluation.html", width) as driver:
         across, tracks = driver.execute_script(
             """
@@ -88,7 +88,7 @@ def test_nothing_sticks_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wid
 @pytest.mark.browser
 def test_lines_of_a_long_note_begin_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser, "settle", lambda driver: None)
-    found(against="now", way="robust").page(tmp_path / "evaluation.html")
+    found(against="now", estimator="dr").page(tmp_path / "evaluation.html")
     with browser.opened(tmp_path / "evaluation.html", 1280) as driver:
         lines = driver.execute_script(
             """

@@ -13,7 +13,7 @@ import pytest
 
 from infex.arrays import Floats
 from infex.errors import InvalidSetting, NoSupport
-from infex.evaluation import adaptive, empirical_likelihood, intervals, sequences, ways
+from infex.evaluation import adaptive, empirical_likelihood, estimators, intervals, sequences
 from infex.evaluation.target_value import spread_of
 from tests.evaluation.synthetic_logs import logs
 
@@ -36,32 +36,32 @@ def case(name: str) -> tuple[np.ndarray, ...]:
     )
 
 
-def way_of(name: str) -> tuple[ways.Way, bool]:
-    """The way that another library's name stands for, and whether it asks a model."""
+def estimator_of(name: str) -> tuple[estimators.WeightedEstimator, bool]:
+    """The estimator that another library's name stands for, and whether it asks a model."""
     kind, *rest = name.split()
     setting = float(rest[-1]) if rest else math.inf
     made = {
-        "ips": ways.clipped(setting) if rest else ways.WEIGHTS,
-        "snips": ways.RATIO,
-        "dr": ways.clipped(setting) if rest else ways.WEIGHTS,
-        "sndr": ways.RATIO,
-        "switch-dr": ways.switch(setting),
-        "dr-os": ways.shrunk(setting),
-        "dm": ways.shrunk(0.0),
-        "replay": ways.RATIO,
+        "ips": estimators.clipped(setting) if rest else estimators.IPS,
+        "snips": estimators.SNIPS,
+        "dr": estimators.clipped(setting) if rest else estimators.IPS,
+        "sndr": estimators.SNIPS,
+        "switch-dr": estimators.switch(setting),
+        "dr-os": estimators.shrinkage(setting),
+        "dm": estimators.shrinkage(0.0),
+        "replay": estimators.SNIPS,
     }
     if kind.startswith("sg-"):
-        return ways.bent(setting), kind == "sg-dr"
+        return estimators.subgaussian(setting), kind == "sg-dr"
     return made[kind], kind not in ("ips", "snips", "replay")
 
 
-def rounds_of(name: str, estimator: str) -> ways.Weighed:
+def rounds_of(name: str, estimator: str) -> estimators.WeightedRounds:
     action, reward, pscore, target, fitted = case(name)
-    rounds = ways.weighed(action, reward, pscore, target, fitted)
+    rounds = estimators.weighted_rounds(action, reward, pscore, target, fitted)
     if estimator == "replay":
         same = (target[np.arange(len(action)), action] == 1.0).astype(float)
         rounds = rounds._replace(weight=same)
-    return rounds if way_of(estimator)[1] else ways.without_model(rounds)
+    return rounds if estimator_of(estimator)[1] else estimators.without_model(rounds)
 
 
 ESTIMATES = [(name, each) for name in CASES for each in said()["obp 0.5.7"][name] if "tuned" not in each]
@@ -70,12 +70,12 @@ ESTIMATES = [(name, each) for name in CASES for each in said()["obp 0.5.7"][name
 @pytest.mark.parametrize(("name", "estimator"), ESTIMATES)
 def test_an_estimate_is_what_obp_says(name: str, estimator: str) -> None:
     told = said()["obp 0.5.7"][name][estimator]
-    rounds, (way, _) = rounds_of(name, estimator), way_of(estimator)
+    rounds, (chosen, _) = rounds_of(name, estimator), estimator_of(estimator)
     if not rounds.weight.any():  # obp says 0.0 where no round matches
         with pytest.raises(NoSupport, match="never played"):
-            way.estimate(rounds)
+            chosen.estimate(rounds)
         return
-    found, terms = way.estimate(rounds), way.terms(rounds)
+    found, terms = chosen.estimate(rounds), chosen.terms(rounds)
     if told["value"] is not None:  # obp has 0/0 at a setting of 0
         assert found.value == pytest.approx(told["value"], abs=NEAR)
         assert terms.mean() == pytest.approx(told["value"], abs=NEAR)
@@ -83,7 +83,7 @@ def test_an_estimate_is_what_obp_says(name: str, estimator: str) -> None:
         draws = (rng.randint(0, terms.size, terms.size) for _ in range(200))
         boot = intervals.resampled(terms, draws, 0.95)
         assert (boot.low, boot.high) == pytest.approx(told["bootstrap of 200, RandomState(7)"][1:], abs=NEAR)
-    if not way.ratio:
+    if not chosen.ratio:
         assert found.error == pytest.approx(terms.std() / math.sqrt(terms.size), abs=NEAR)
 
 
@@ -93,25 +93,25 @@ def test_both_versions_of_obp_agree_with_us() -> None:
         for estimator, told in older[name].items():
             rounds = rounds_of(name, estimator)
             if told["value"] is not None and rounds.weight.any():
-                found = way_of(estimator)[0].estimate(rounds)
+                found = estimator_of(estimator)[0].estimate(rounds)
                 assert found.value == pytest.approx(told["value"], abs=NEAR)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_tuned_setting_is_obps(name: str) -> None:
     action, reward, pscore, target, fitted = case(name)
-    rounds = ways.weighed(action, reward, pscore, target, fitted)
-    grid = [ways.shrunk(setting) for setting in ways.GRID]
-    for rule, choose in (("slope", ways.slope_choice), ("mse", ways.least_error_choice)):
+    rounds = estimators.weighted_rounds(action, reward, pscore, target, fitted)
+    grid = [estimators.shrinkage(setting) for setting in estimators.GRID]
+    for rule, choose in (("slope", estimators.slope_choice), ("mse", estimators.least_error_choice)):
         told = said()["obp 0.5.7"][name][f"dr-os tuned by {rule}"]
         place = choose(grid, rounds)
-        assert ways.GRID[place] == told["chosen"]
+        assert estimators.GRID[place] == told["chosen"]
         assert grid[place].estimate(rounds).value == pytest.approx(told["value"], abs=NEAR)
 
 
 def test_lower_bounds_are_obps() -> None:
     action, reward, pscore, target, _ = case(CASES[0])
-    terms = ways.WEIGHTS.terms(ways.weighed(action, reward, pscore, target))
+    terms = estimators.IPS.terms(estimators.weighted_rounds(action, reward, pscore, target))
     told = said()["obp 0.5.7"]["lower bounds of weighted rewards, soft log, soft target"]
     most = told["x_max"]
     assert intervals.lower_hoeffding(terms, most, 0.05) == pytest.approx(told["hoeffding"], abs=NEAR)
@@ -125,25 +125,25 @@ def test_weights_by_what_arms_have_in_common_are_obps() -> None:
     embed = np.array([[int(c) for c in column] for column in told["embed"]]).T
     seen = (laws[:, embed[:, 0], 0] * laws[:, embed[:, 1], 1]).T
     found, behaviour = logs(), logs()["soft_behaviour"]
-    weight = ways.marginal_weights(found["soft_target_soft"], behaviour, seen)
+    weight = estimators.marginal_weights(found["soft_target_soft"], behaviour, seen)
     assert float((weight * found["soft_reward"]).mean()) == pytest.approx(told["value"], abs=NEAR)
     with pytest.raises(NoSupport, match="1 rounds saw"):
-        ways.marginal_weights(np.eye(2), np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0]]))
+        estimators.marginal_weights(np.eye(2), np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0]]))
 
 
 @pytest.mark.parametrize("name", ["soft", "best"])
 def test_points_and_intervals_are_those_of_vowpal_wabbit(name: str) -> None:
     action, reward, pscore, target, _ = case(f"soft log, {name} target")
-    rounds = ways.weighed(action, reward, pscore, target)
+    rounds = estimators.weighted_rounds(action, reward, pscore, target)
     told = said()["vw"][f"soft log, {name} target"]
     sums = empirical_likelihood.sums_of(rounds.weight, reward)
-    assert ways.WEIGHTS.estimate(rounds).value == pytest.approx(told["value"]["ips"], abs=NEAR)
-    assert ways.RATIO.estimate(rounds).value == pytest.approx(told["value"]["snips"], abs=NEAR)
+    assert estimators.IPS.estimate(rounds).value == pytest.approx(told["value"]["ips"], abs=NEAR)
+    assert estimators.SNIPS.estimate(rounds).value == pytest.approx(told["value"]["snips"], abs=NEAR)
     point = empirical_likelihood.cressie_read(sums, float(reward.mean()))
     assert point == pytest.approx(told["value"]["cressie-read"], abs=NEAR)
     likely = empirical_likelihood.most_likely(rounds.weight, reward)
     assert likely == pytest.approx(told["value"]["mle"], abs=NEAR)
-    terms = ways.WEIGHTS.terms(rounds)
+    terms = estimators.IPS.terms(rounds)
     gauss = intervals.normal(float(terms.mean()), terms.std(ddof=1) / math.sqrt(terms.size), 0.95)
     found = {"gaussian": gauss, "clopper-pearson": intervals.clopper_pearson(rounds.weight, reward, 0.95)}
     for key, theirs in told["95 % interval"].items():
@@ -161,7 +161,7 @@ def test_points_and_intervals_are_those_of_vowpal_wabbit(name: str) -> None:
 @pytest.mark.parametrize("name", ["soft", "best"])
 def test_the_bernstein_sequence_is_that_of_confseq(name: str) -> None:
     action, reward, pscore, target, _ = case(f"soft log, {name} target")
-    weight = ways.weighed(action, reward, pscore, target).weight
+    weight = estimators.weighted_rounds(action, reward, pscore, target).weight
     told = said()["adaptive"]["Waudby-Smith et al. 2022, weighted rewards"][f"soft log, {name} target"]
     marks = np.array(told["after"]) - 1
     assert sequences.bernstein_bounds(weight * reward, 0.025)[marks] == pytest.approx(told["low"], abs=NEAR)
@@ -195,17 +195,19 @@ def test_adaptive_weights_are_those_of_their_authors() -> None:
 
 def test_a_ratio_has_the_error_of_the_delta_method() -> None:
     action, reward, pscore, target, fitted = case(CASES[0])
-    rounds = ways.weighed(action, reward, pscore, target)
-    found = ways.RATIO.estimate(rounds)
+    rounds = estimators.weighted_rounds(action, reward, pscore, target)
+    found = estimators.SNIPS.estimate(rounds)
     bounds = intervals.normal(*found, 0.95)
     told = said()["infex"]["soft log, soft target"]
     assert (bounds.low, bounds.high) == pytest.approx(told["snips, delta method"], abs=NEAR)
-    assert ways.effective(rounds.weight) == pytest.approx(told["effective sample size"], abs=1e-9)
-    both = ways.weighed(action, reward, pscore, target, fitted)
+    assert estimators.effective(rounds.weight) == pytest.approx(told["effective sample size"], abs=1e-9)
+    both = estimators.weighted_rounds(action, reward, pscore, target, fitted)
     w, e = both.weight / both.weight.mean(), both.reward - both.at
     ratio = float((w * e).mean())
     linear = both.direct - both.direct.mean() + w * (e - ratio)
-    assert ways.RATIO.estimate(both).error == pytest.approx(math.sqrt((linear**2).sum()) / len(w), abs=NEAR)
+    assert estimators.SNIPS.estimate(both).error == pytest.approx(
+        math.sqrt((linear**2).sum()) / len(w), abs=NEAR
+    )
 
 
 def test_the_interval_of_a_ratio_is_as_wide_as_its_spread() -> None:
@@ -213,8 +215,8 @@ def test_the_interval_of_a_ratio_is_as_wide_as_its_spread() -> None:
     rng, found, halves = np.random.default_rng(5), [], []
     for _ in range(400):
         arm, reward = rng.integers(2, size=500), 5 + 0.1 * rng.normal(size=500)
-        rounds = ways.weighed(arm, reward, np.full(500, 0.5), np.tile([1.0, 0.0], (500, 1)))
-        estimate = ways.RATIO.estimate(rounds)
+        rounds = estimators.weighted_rounds(arm, reward, np.full(500, 0.5), np.tile([1.0, 0.0], (500, 1)))
+        estimate = estimators.SNIPS.estimate(rounds)
         found.append(estimate.value)
         halves.append(estimate.error)
     assert np.mean(halves) == pytest.approx(np.std(found), rel=0.1)
@@ -242,7 +244,11 @@ def test_a_known_limit_of_weights_narrows_the_interval() -> None:
 
 
 def test_settings_out_of_range_are_refused() -> None:
-    for bad in (lambda: ways.bent(1.5), lambda: ways.clipped(-1.0), lambda: ways.shrunk(float("nan"))):
+    for bad in (
+        lambda: estimators.subgaussian(1.5),
+        lambda: estimators.clipped(-1.0),
+        lambda: estimators.shrinkage(float("nan")),
+    ):
         with pytest.raises(InvalidSetting):
             bad()
 
@@ -250,9 +256,9 @@ def test_settings_out_of_range_are_refused() -> None:
 def test_no_rounds_are_no_support() -> None:
     empty = np.zeros(0)
     with pytest.raises(NoSupport):
-        ways.WEIGHTS.estimate(ways.Weighed(empty, empty, empty, empty))
+        estimators.IPS.estimate(estimators.WeightedRounds(empty, empty, empty, empty))
     assert sequences.lower_bound(empty, 0.05) == 0.0
-    assert ways.effective(empty) == 0.0
+    assert estimators.effective(empty) == 0.0
 
 
 def test_the_likeliest_weighing_has_a_mean_weight_of_one() -> None:
@@ -276,32 +282,35 @@ def test_values_that_are_no_numbers_have_no_error(odd: float, groups: Any) -> No
 
 
 CHANGES = {
-    ways.WEIGHTS: lambda w: w,
-    ways.clipped(1.2): lambda w: min(w, 1.2),
-    ways.switch(1.2): lambda w: w if w <= 1.2 else 0.0,
-    ways.shrunk(2.0): lambda w: 2.0 * w / (w**2 + 2.0),
-    ways.shrunk(0.0): lambda w: 0.0,
-    ways.bent(0.3): lambda w: w / (0.7 + 0.3 * w),
-    ways.bent(1.0): lambda w: float(w > 0.0),
-    ways.bent(0.0): lambda w: w,
+    estimators.IPS: lambda w: w,
+    estimators.clipped(1.2): lambda w: min(w, 1.2),
+    estimators.switch(1.2): lambda w: w if w <= 1.2 else 0.0,
+    estimators.shrinkage(2.0): lambda w: 2.0 * w / (w**2 + 2.0),
+    estimators.shrinkage(0.0): lambda w: 0.0,
+    estimators.subgaussian(0.3): lambda w: w / (0.7 + 0.3 * w),
+    estimators.subgaussian(1.0): lambda w: float(w > 0.0),
+    estimators.subgaussian(0.0): lambda w: w,
 }
 
 
-@pytest.mark.parametrize("way", CHANGES)
-def test_terms_of_each_way_and_their_spread(way: ways.Way) -> None:
+@pytest.mark.parametrize("estimator", CHANGES)
+def test_terms_of_each_estimator_and_their_spread(estimator: estimators.WeightedEstimator) -> None:
     rng = np.random.default_rng(7)
     weight = rng.exponential(size=90) * (rng.random(90) < 0.8)
-    rounds = ways.Weighed(weight, *rng.normal(size=(3, 90)))
+    rounds = estimators.WeightedRounds(weight, *rng.normal(size=(3, 90)))
     terms = [
-        d + CHANGES[way](w) * (r - q) for w, r, d, q in zip(*map(np.ndarray.tolist, rounds), strict=True)
+        d + CHANGES[estimator](w) * (r - q)
+        for w, r, d, q in zip(*map(np.ndarray.tolist, rounds), strict=True)
     ]
-    assert way.terms(rounds) == pytest.approx(terms, abs=1e-13)
-    assert way.estimate(rounds) == pytest.approx((np.mean(terms), np.std(terms) / math.sqrt(90)), abs=1e-12)
+    assert estimator.terms(rounds) == pytest.approx(terms, abs=1e-13)
+    assert estimator.estimate(rounds) == pytest.approx(
+        (np.mean(terms), np.std(terms) / math.sqrt(90)), abs=1e-12
+    )
 
 
 def test_the_spread_of_large_terms_loses_no_digits() -> None:
     rng = np.random.default_rng(8)
-    near = ways.Weighed(rng.exponential(size=300), *rng.normal(size=(3, 300)))
+    near = estimators.WeightedRounds(rng.exponential(size=300), *rng.normal(size=(3, 300)))
     far = near._replace(direct=near.direct + 1e6)
-    for way in (ways.WEIGHTS, ways.RATIO):
-        assert way.estimate(far).error == pytest.approx(way.estimate(near).error, rel=1e-7)
+    for estimator in (estimators.IPS, estimators.SNIPS):
+        assert estimator.estimate(far).error == pytest.approx(estimator.estimate(near).error, rel=1e-7)

@@ -41,7 +41,7 @@ def quiet(call: Any, *given: Any, **more: Any) -> Any:
 
 @pytest.mark.parametrize("settings", [{}, {"rewards": (0, 250)}, {"noise": 20.0}, {"bound": 5.0}])
 def test_one_is_warned_of_a_bound_that_rewards_contradict(settings: dict[str, Any]) -> None:
-    found, words = warned(evaluation.evaluate, euros(), TARGETS, way="model", **settings)
+    found, words = warned(evaluation.evaluate, euros(), TARGETS, estimator="dm", **settings)
     assert f"600 logged rewards lie beyond what bound {settings.get('bound', 1.0):g} allows" in words
     assert "they need a bound of at least " in words
     assert "Set both in the unit of the rewards" in words
@@ -51,35 +51,35 @@ def test_one_is_warned_of_a_bound_that_rewards_contradict(settings: dict[str, An
 
 
 def test_a_bound_of_that_size_ends_the_warning() -> None:
-    _, words = warned(evaluation.evaluate, euros(), TARGETS, way="model")
+    _, words = warned(evaluation.evaluate, euros(), TARGETS, estimator="dm")
     enough = float(words.split("at least ")[1].split(",")[0].split(" ")[0])
     assert 80.0 < enough < np.linalg.norm(MEANS)
-    found = quiet(evaluation.evaluate, euros(), TARGETS, way="model", bound=enough)
+    found = quiet(evaluation.evaluate, euros(), TARGETS, estimator="dm", bound=enough)
     assert "bound" not in " ".join(each.words for each in found.findings)
 
 
 def test_one_is_warned_of_noise_that_rewards_contradict() -> None:
     """A log of a bandit that kept the noise and the bound of 1."""
     log = euros(facts=LogFacts(noise=1.0, bound=1.0))
-    found, words = warned(evaluation.evaluate, log, TARGETS, way="model")
+    found, words = warned(evaluation.evaluate, log, TARGETS, estimator="dm")
     assert "do not fit noise 1 and bound 1: they lie " in words
     assert found["last"].ground == "assumed"
 
 
 def test_rewards_that_fit_are_not_warned_of() -> None:
-    found = quiet(evaluation.evaluate, euros(1 / 250), TARGETS, way="model", rewards=(0, 1))
+    found = quiet(evaluation.evaluate, euros(1 / 250), TARGETS, estimator="dm", rewards=(0, 1))
     assert "large rewards" not in [each.kind for each in found.findings]
     arm = np.tile([0, 1], 20)
     constant = Log(arm=arm, reward=np.zeros(40))
-    quiet(evaluation.evaluate, constant, {"first": 0}, way="model")
+    quiet(evaluation.evaluate, constant, {"first": 0}, estimator="dm")
     facts = LogFacts(noise=1e-12, bound=1.0)
     exact = Log(arm=arm, reward=np.array([0.6, 0.8])[arm], arms=np.eye(2), facts=facts)
-    quiet(evaluation.evaluate, exact, {"first": 0}, way="model")
+    quiet(evaluation.evaluate, exact, {"first": 0}, estimator="dm")
 
 
 def test_weights_do_not_rest_on_a_bound() -> None:
-    log = euros(probability=np.full(600, 1 / 3))
-    quiet(evaluation.evaluate, log, TARGETS, way="weights", rewards=(0, 250))
+    log = euros(propensity=np.full(600, 1 / 3))
+    quiet(evaluation.evaluate, log, TARGETS, estimator="ips", rewards=(0, 250))
 
 
 def test_learning_parts_and_checks_say_so_too() -> None:
@@ -92,7 +92,7 @@ def test_learning_parts_and_checks_say_so_too() -> None:
 def test_the_page_and_the_console_say_so(tmp_path: Path) -> None:
     evaluation.write(euros(), tmp_path / "euros.parquet")
     page = tmp_path / "evaluation.html"
-    asked = ["evaluate", str(tmp_path / "euros.parquet"), "--policy", "last=2", "--way", "model"]
+    asked = ["evaluate", str(tmp_path / "euros.parquet"), "--policy", "last=2", "--estimator", "dm"]
     result = CliRunner().invoke(main, [*asked, "--page", str(page)])
     assert result.exit_code == 0
     assert "they need a bound of at least" in result.stdout

@@ -21,7 +21,7 @@ def test_without_pessimism_the_learnt_policy_is_greedy() -> None:
     assert (
         found.policy(logs()["det_offers"]).tolist() == (logs()["det_offers"] @ theta).argmax(axis=1).tolist()
     )
-    greedy = evaluation.evaluate(log, {"x": infex.Greedy()}, way="model")["x"]
+    greedy = evaluation.evaluate(log, {"x": infex.Greedy()}, estimator="dm")["x"]
     assert (found.value, found.floor) == pytest.approx((greedy.value, greedy.low), abs=1e-12)
 
 

@@ -30,7 +30,9 @@ def played(path: Path, base: infex.Policy, rounds: int = 300) -> tuple[list[Deci
 def test_explorations_are_weighed_by_the_law_of_the_base(tmp_path: Path) -> None:
     decisions, rewards = played(tmp_path / "year.log", infex.Softened(infex.LinUCB(), share=0.6))
     log = evaluation.read(tmp_path / "year.log")
-    found = evaluation.evaluate(log, {"tea": "tea", "now": evaluation.logged}, way="weights", rewards=(0, 1))
+    found = evaluation.evaluate(
+        log, {"tea": "tea", "now": evaluation.logged}, estimator="ips", rewards=(0, 1)
+    )
     terms = [
         (each.label == "tea") / each.base_propensity * reward
         for each, reward in zip(decisions, rewards, strict=True)
@@ -45,7 +47,7 @@ def test_explorations_are_weighed_by_the_law_of_the_base(tmp_path: Path) -> None
 def test_the_frozen_model_is_what_the_bandit_knew_at_the_start_of_a_block(tmp_path: Path) -> None:
     decisions, rewards = played(tmp_path / "year.log", infex.Softened(infex.LinUCB(), share=0.6))
     log = evaluation.read(tmp_path / "year.log")
-    found = evaluation.evaluate(log, {"tea": "tea"}, way="robust")["tea"]
+    found = evaluation.evaluate(log, {"tea": "tea"}, estimator="dr")["tea"]
     places = {label: place for place, label in enumerate(CHANCES)}
     value, corrected = [], []
     for first in range(0, 300, 5):
@@ -66,5 +68,5 @@ def test_an_optimistic_base_supports_too_little_and_that_is_said(tmp_path: Path)
     played(tmp_path / "year.log", infex.LinUCB())
     log = evaluation.read(tmp_path / "year.log")
     with pytest.raises(NoSupport, match="could not play"):
-        evaluation.evaluate(log, {"water": "water"}, way="robust")
-    assert evaluation.evaluate(log, {"water": "water"})["water"].way == "model"
+        evaluation.evaluate(log, {"water": "water"}, estimator="dr")
+    assert evaluation.evaluate(log, {"water": "water"})["water"].estimator == "dm"

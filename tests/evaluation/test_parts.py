@@ -24,8 +24,8 @@ def soft() -> Log:
     return Log(
         arm=found["soft_action"],
         reward=found["soft_reward"],
-        probability=found["soft_pscore"],
-        laws=found["soft_behaviour"],
+        propensity=found["soft_pscore"],
+        base_propensities=found["soft_behaviour"],
         context=found["soft_context"],
     )
 
@@ -46,42 +46,42 @@ def parts(log: Log, size: int = 400) -> list[Log]:
 @pytest.mark.parametrize("name", TARGETS)
 def test_parts_add_up_to_the_whole(name: str) -> None:
     whole = {
-        way: evaluation.evaluate(soft(), TARGETS, way=way, noise=0.5, bound=1.0)
-        for way in ("model", "weights")
+        estimator: evaluation.evaluate(soft(), TARGETS, estimator=estimator, noise=0.5, bound=1.0)
+        for estimator in ("dm", "ips")
     }
     found = evaluation.evaluate_parts(parts(soft()), TARGETS, noise=0.5, bound=1.0)[name]
-    model, weighted = whole["model"][name], whole["weights"][name]
-    assert found.model == pytest.approx(model.value, abs=1e-12)
-    assert found.model_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
-    assert found.weighted == pytest.approx(weighted.value, abs=1e-12)
-    assert found.weighted_bounds is not None
-    assert found.weighted_bounds[:2] == pytest.approx((weighted.low, weighted.high), abs=1e-10)
+    model, weighted = whole["dm"][name], whole["ips"][name]
+    assert found.dm == pytest.approx(model.value, abs=1e-12)
+    assert found.dm_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
+    assert found.ips == pytest.approx(weighted.value, abs=1e-12)
+    assert found.ips_bounds is not None
+    assert found.ips_bounds[:2] == pytest.approx((weighted.low, weighted.high), abs=1e-10)
     assert found.effective == pytest.approx(weighted.effective, abs=1e-8)
     assert found.support == pytest.approx(1.0)
 
 
 def test_explorations_of_a_schedule_add_up_too() -> None:
     found = evaluation.evaluate_parts(parts(as_log("jit")), {"first": 0})["first"]
-    whole = evaluation.evaluate(as_log("jit"), {"first": 0}, way="weights")["first"]
+    whole = evaluation.evaluate(as_log("jit"), {"first": 0}, estimator="ips")["first"]
     assert found.draws == 60
-    assert found.weighted == pytest.approx(whole.value, abs=1e-12)
-    model = evaluation.evaluate(as_log("jit"), {"first": 0}, way="model")["first"]
-    assert found.model_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
+    assert found.ips == pytest.approx(whole.value, abs=1e-12)
+    model = evaluation.evaluate(as_log("jit"), {"first": 0}, estimator="dm")["first"]
+    assert found.dm_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
 
 
 def test_without_support_there_is_no_weighted_value() -> None:
     found = evaluation.evaluate_parts(parts(as_log("det")), {"first": 0})["first"]
-    assert found.weighted is None
+    assert found.ips is None
     assert found.support is not None
     assert found.support < 0.9
 
 
 def test_an_interval_of_nothing_is_none() -> None:
-    log = Log(arm=[0, 1] * 5, reward=[0.0] * 10, probability=[0.5] * 10)
+    log = Log(arm=[0, 1] * 5, reward=[0.0] * 10, propensity=[0.5] * 10)
     found = evaluation.evaluate_parts([log], {"x": 0})["x"]
-    assert found.weighted == 0.0
-    assert found.weighted_bounds is not None
-    assert math.isnan(found.weighted_bounds.low)
+    assert found.ips == 0.0
+    assert found.ips_bounds is not None
+    assert math.isnan(found.ips_bounds.low)
 
 
 def test_what_needs_the_whole_log_is_refused() -> None:
@@ -97,8 +97,8 @@ def test_a_file_is_read_in_parts(tmp_path: Path) -> None:
     found = evaluation.evaluate_parts(evaluation.read_parts(tmp_path / "log.parquet", rows=300), targets)
     whole = evaluation.evaluate_parts([soft()], targets)
     for name in targets:
-        assert found[name].weighted == pytest.approx(whole[name].weighted, abs=1e-12)
-        assert found[name].model == pytest.approx(whole[name].model, abs=1e-12)
+        assert found[name].ips == pytest.approx(whole[name].ips, abs=1e-12)
+        assert found[name].dm == pytest.approx(whole[name].dm, abs=1e-12)
 
 
 def test_two_workers_add_up_to_the_same() -> None:
@@ -119,5 +119,5 @@ def test_two_workers_add_up_to_the_same() -> None:
         total = reduce(add, client.gather(futures))
     found, whole = evaluation.judged_sums(total), evaluation.evaluate_parts([bare], targets)
     for name in targets:
-        assert found[name].weighted == pytest.approx(whole[name].weighted, abs=1e-12)
-        assert found[name].model_bounds[:2] == pytest.approx(whole[name].model_bounds[:2], abs=1e-12)
+        assert found[name].ips == pytest.approx(whole[name].ips, abs=1e-12)
+        assert found[name].dm_bounds[:2] == pytest.approx(whole[name].dm_bounds[:2], abs=1e-12)

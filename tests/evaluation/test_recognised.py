@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infex import Bandit, Greedy, Infex, LinUCB, Softened, Uniform, evaluation, jittered
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidTarget
 from infex.evaluation import Log
 from infex.logs.log_marks import Taught, marks_of
@@ -21,7 +21,7 @@ def drawn(rounds: int, seed: int, *, clicks: float | None = None) -> Log:
     reward = ARMS[arm] @ [0.5, 0.2, 0.1] + 0.3 * rng.normal(size=rounds)
     if clicks is not None:
         reward = (rng.random(rounds) < clicks).astype(float)
-    return Log(arm=arm, reward=reward, probability=np.full(rounds, 0.25), arms=ARMS)
+    return Log(arm=arm, reward=reward, propensity=np.full(rounds, 0.25), arms=ARMS)
 
 
 def refused(log: Log, target: object) -> bool:
@@ -30,8 +30,8 @@ def refused(log: Log, target: object) -> bool:
     if "learnt from this very log" not in found.why:
         return False
     with pytest.raises(InvalidTarget, match="learnt from this very log"):
-        evaluation.evaluate(log, {"it": target}, way="weights")
-    return found.way == "model"
+        evaluation.evaluate(log, {"it": target}, estimator="ips")
+    return found.estimator == "dm"
 
 
 def test_a_bandit_taught_by_a_log_is_recognised_after_saving_copying_and_merging(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_a_bandit_of_parts_is_recognised_by_the_whole_and_by_parts() -> None:
     warm = evaluation.bandit_of_parts(parts, Greedy(), penalty=2.0)
     assert refused(log, warm)
     found = evaluation.evaluate_parts(parts, {"warm": warm, "flat": Uniform()}, rewards=(-3, 3))
-    assert found["warm"].weighted is None
-    assert found["flat"].weighted is not None
+    assert found["warm"].ips is None
+    assert found["flat"].ips is not None
     others = [drawn(1000, 100 + number) for number in range(4)]
-    assert evaluation.evaluate_parts(others, {"warm": warm})["warm"].weighted is not None
+    assert evaluation.evaluate_parts(others, {"warm": warm})["warm"].ips is not None
 
 
 def test_marks_of_few_rounds_each_add_up_over_many_parts() -> None:
@@ -74,7 +74,7 @@ def test_marks_of_few_rounds_each_add_up_over_many_parts() -> None:
     log = drawn(64 * 400, 4)
     warm = evaluation.bandit(log, Greedy(), penalty=2.0)
     parts = [log.take(slice(64 * n, 64 * n + 64)) for n in range(0, 400)]
-    assert evaluation.evaluate_parts(parts, {"warm": warm})["warm"].weighted is None
+    assert evaluation.evaluate_parts(parts, {"warm": warm})["warm"].ips is None
 
 
 def test_a_live_bandit_is_recognised_by_the_log_it_wrote(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_marks_in_a_file_are_looked_at(tmp_path: Path) -> None:
     kept: list[object] = [{}, [1.5], [-1], [2**64], [True], list(range(257))]
     for bad in kept:
         bandit.save(tmp_path / "a.infex")
-        header, arrays = persistence.read(tmp_path / "a.infex")
-        persistence.write(tmp_path / "a.infex", header | {"taught": bad}, arrays)
+        header, arrays = archive.read(tmp_path / "a.infex")
+        archive.write(tmp_path / "a.infex", header | {"taught": bad}, arrays)
         with pytest.raises(DamagedFile, match="log"):
             Bandit.load(tmp_path / "a.infex")

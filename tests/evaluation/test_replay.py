@@ -37,7 +37,7 @@ def uniform_log(seed: int, n: int = 2000, arms: int = 4) -> Log:
     rng = np.random.default_rng(seed)
     offers, arm = given(rng, n, arms), rng.integers(arms, size=n)
     reward = offers[np.arange(n), arm] @ THETA + 0.3 * rng.normal(size=n)
-    return Log(arm=arm, reward=reward, offers=offers, probability=np.full(n, 1 / arms))
+    return Log(arm=arm, reward=reward, offers=offers, propensity=np.full(n, 1 / arms))
 
 
 def by_hand(
@@ -90,8 +90,9 @@ def test_rounds_of_the_log_that_explored_are_those_that_were_drawn() -> None:
     rng = np.random.default_rng(0)
     explored = rng.random(900) < 0.5
     chance = np.where(explored, 0.5, 0.0)
-    own = Log(arm=log.arm, reward=log.reward, offers=log.offers, explored=explored, chance=chance,
-              law=np.where(explored, 0.25, np.nan))  # fmt: skip
+    own = Log(arm=log.arm, reward=log.reward, offers=log.offers, explored=explored,
+              explore_probability=chance,
+              base_propensity=np.where(explored, 0.25, np.nan))  # fmt: skip
     found = evaluation.replay(own, LinUCB(), rounds=80)
     bandit, rows = by_hand(log.take(explored), LinUCB(), 80, dim=3)
     assert found.rows.tolist() == np.flatnonzero(explored)[rows].tolist()
@@ -107,13 +108,13 @@ def test_fixed_arms_and_contexts_too(policy: Any) -> None:
     looks = given(rng, 1, 5)[0]
     arm = rng.integers(5, size=800)
     reward = looks[arm] @ THETA + 0.2 * rng.normal(size=800)
-    fixed = Log(arm=arm, reward=reward, arms=looks, probability=np.full(800, 0.2), labels=tuple("abcde"))
+    fixed = Log(arm=arm, reward=reward, arms=looks, propensity=np.full(800, 0.2), labels=tuple("abcde"))
     found = evaluation.replay(fixed, policy, rounds=100)
     bandit, rows = by_hand(fixed, policy, 100, arms=looks, labels=tuple("abcde"))
     assert (found.rows.tolist(), found.bandit.digest()) == (rows, bandit.digest())
     contexts = rng.random((800, 2)) - 0.5
     for rule in (features.disjoint(5, 2, longest=2.0), features.interactions(looks, 2, longest=2.0)):
-        log = Log(arm=arm, reward=reward, context=contexts, probability=np.full(800, 0.2))
+        log = Log(arm=arm, reward=reward, context=contexts, propensity=np.full(800, 0.2))
         found = evaluation.replay(log, policy, rounds=100, features=rule)
         bandit, rows = by_hand(log, policy, 100, features=rule)
         assert (found.rows.tolist(), found.bandit.digest()) == (rows, bandit.digest())
@@ -127,16 +128,16 @@ def test_sets_of_several_sizes_are_accepted_alike() -> None:
     arm = (rng.random(900) * sizes).astype(int)
     log = Log(arm=arm, reward=rng.normal(size=900), offered=offered,
               offers=np.where(offered[:, :, None], offers, 0.0),
-              probability=1.0 / sizes)  # fmt: skip
+              propensity=1.0 / sizes)  # fmt: skip
     for kept in (log, log.take(slice(0, 300))):
         found = evaluation.replay(kept, LinUCB(), rounds=60, seed=3)
         usable = stream(3, "replayed").random(len(kept)) / sizes[: len(kept)] < 0.25
         bandit, rows = by_hand(kept, LinUCB(), 60, usable, dim=3, seed=3)
         assert (found.rows.tolist(), found.bandit.digest()) == (rows, bandit.digest())
-    assert found.reach.chance == 0.25
+    assert found.reach.acceptance_rate == 0.25
     middle = offered.copy()
     middle[:, 0] = arm == 0
-    holes = Log(arm=arm, reward=log.reward, offers=log.offers, offered=middle, probability=np.full(900, 0.3))
+    holes = Log(arm=arm, reward=log.reward, offers=log.offers, offered=middle, propensity=np.full(900, 0.3))
     assert evaluation.replay(holes, Infex(LinUCB(), every(5)), rounds=50).accepted == 50
 
 
@@ -152,7 +153,7 @@ def test_the_mean_is_what_playing_gives() -> None:
         arm = (laws.cumsum(axis=1) > rng.random(1200)[:, None]).argmax(axis=1)
         offers = given(rng, 1200, arms)
         reward = offers[np.arange(1200), arm] @ THETA + 0.3 * rng.normal(size=1200)
-        skewed = Log(arm=arm, reward=reward, offers=offers, probability=laws[0, arm], laws=laws)
+        skewed = Log(arm=arm, reward=reward, offers=offers, propensity=laws[0, arm], base_propensities=laws)
         weighted.append(evaluation.replay(skewed, policy, rounds=rounds, seed=seed).mean)
         bandit, total = Bandit(dim=3, policy=policy, seed=seed), 0.0
         for rows in given(rng, rounds, arms):
@@ -170,7 +171,7 @@ def test_the_mean_is_what_playing_gives() -> None:
 def test_it_says_first_how_far_the_log_reaches() -> None:
     log = uniform_log(1)
     told = evaluation.reach(log)
-    assert (told.events, told.chance, told.rounds) == (2000, 0.25, 500)
+    assert (told.events, told.acceptance_rate, told.rounds) == (2000, 0.25, 500)
     assert "2,000 rounds of this log were drawn" in told.text
     assert "about 500 rounds" in told.text
     with pytest.raises(OutOfReach, match=r"about 500 rounds; rounds=501 are beyond that"):
@@ -202,13 +203,13 @@ def test_several_parts_give_an_interval() -> None:
 def test_what_was_not_drawn_cannot_be_replayed() -> None:
     log = uniform_log(1, n=40)
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"probability": None}, "no round of this log was drawn"),
-        ({"probability": np.ones(40)}, "40 of 40 drawn rounds the log could play one arm only"),
+        ({"propensity": None}, "no round of this log was drawn"),
+        ({"propensity": np.ones(40)}, "40 of 40 drawn rounds the log could play one arm only"),
         (
             {
-                "laws": np.tile([0.5, 0.5, 0.0, 0.0], (40, 1)),
+                "base_propensities": np.tile([0.5, 0.5, 0.0, 0.0], (40, 1)),
                 "arm": log.arm % 2,
-                "probability": np.full(40, 0.5),
+                "propensity": np.full(40, 0.5),
             },
             "40 of 40 drawn rounds the log could not play every arm",
         ),
@@ -218,14 +219,14 @@ def test_what_was_not_drawn_cannot_be_replayed() -> None:
             "arm": log.arm,
             "reward": log.reward,
             "offers": log.offers,
-            "probability": log.probability,
+            "propensity": log.propensity,
         }
         with pytest.raises(NoSupport, match=words):
             evaluation.replay(Log(**(parts | columns)), LinUCB())
     with pytest.raises(InvalidLog, match="does not say what arms looked like"):
-        evaluation.replay(Log(arm=[0, 1] * 20, reward=[0.0] * 40, probability=[0.5] * 40), LinUCB())
+        evaluation.replay(Log(arm=[0, 1] * 20, reward=[0.0] * 40, propensity=[0.5] * 40), LinUCB())
     facts = LogFacts(policy="LinUCB")
-    never = Log(arm=[1] * 40, reward=[0.0] * 40, probability=[0.5] * 40, arms=np.eye(2), facts=facts)
+    never = Log(arm=[1] * 40, reward=[0.0] * 40, propensity=[0.5] * 40, arms=np.eye(2), facts=facts)
     with pytest.raises(NoSupport, match="never agreed"):
         evaluation.replay(never, Greedy())
 

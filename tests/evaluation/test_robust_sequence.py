@@ -26,7 +26,7 @@ def slow_draws(work: Groundwork, target: np.ndarray, most: float, *, flipped: bo
     """Each draw by itself, as the formula is written."""
     log, design, found = work.log, work.design, []
     assert log.offers is not None
-    assert log.laws is not None
+    assert log.base_propensities is not None
     for row, block in zip(design.rows, design.block, strict=True):
         inside = np.flatnonzero(design.of_round == block)
 
@@ -37,10 +37,10 @@ def slow_draws(work: Groundwork, target: np.ndarray, most: float, *, flipped: bo
         reward = (log.reward[row] - RANGE[0]) / 8.0
         reward = 1.0 - reward if flipped else reward
         mine = target[row]
-        cap = most * log.laws[row, mine]  # k/w of the one arm that the target plays
+        cap = most * log.base_propensities[row, mine]  # k/w of the one arm that the target plays
         direct = min(value(row, mine), cap)
         played = log.arm[row] == mine
-        term = direct + (reward - direct) / log.laws[row, mine] * played
+        term = direct + (reward - direct) / log.base_propensities[row, mine] * played
         found.append(term + np.mean([value(t, target[t]) for t in inside]) - value(row, mine))
     return np.array(found)
 
@@ -104,11 +104,15 @@ def test_it_is_narrower_than_plain_weights_where_the_model_helps() -> None:
     log = play(asked, runs=1, seed=12).log(0)
     found, plain = (
         evaluation.evaluate(
-            log, {"mine": asked.target, "now": evaluation.logged}, rewards=RANGE, anytime=True, way=way
+            log,
+            {"mine": asked.target, "now": evaluation.logged},
+            rewards=RANGE,
+            anytime=True,
+            estimator=estimator,
         )
-        for way in ("best", "weights")
+        for estimator in ("auto", "ips")
     )
-    assert (found["mine"].way, found["mine"].method) == ("robust", "robust confidence sequence")
+    assert (found["mine"].estimator, found["mine"].method) == ("dr", "robust confidence sequence")
     assert found["mine"].ground == "guaranteed"
     assert found["mine"].low <= asked.truth <= found["mine"].high
     assert found["mine"].high - found["mine"].low < 0.8 * (plain["mine"].high - plain["mine"].low)
@@ -120,9 +124,10 @@ def test_without_laws_of_all_arms_plain_weights_are_said_and_used() -> None:
     asked = problem(seed=13, rounds=500, period=5)
     log = play(asked, runs=1, seed=14).log(0)
     bare = Log(
-        arm=log.arm, reward=log.reward, probability=log.probability, chance=log.chance, law=log.law,
+        arm=log.arm, reward=log.reward, propensity=log.propensity,
+        explore_probability=log.explore_probability, base_propensity=log.base_propensity,
         explored=log.explored, greedy=log.greedy, offers=log.offers, facts=log.facts,
     )  # fmt: skip
     found = evaluation.evaluate(bare, {"mine": asked.target}, rewards=RANGE, anytime=True)["mine"]
     assert found.method == "confidence sequence"
-    assert "plain weights" in found.why
+    assert "those of ips" in found.why

@@ -14,7 +14,7 @@ def uniform_log(rounds: int = 400) -> Log:
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
     arm = rng.integers(3, size=rounds)
     reward = arms[arm] @ np.array([0.2, 0.4]) + rng.normal(size=rounds)
-    return Log(arm=arm, reward=reward, probability=np.full(rounds, 1 / 3), arms=arms)
+    return Log(arm=arm, reward=reward, propensity=np.full(rounds, 1 / 3), arms=arms)
 
 
 def test_a_replay_begins_with_the_policy_as_it_was_given() -> None:

@@ -33,7 +33,16 @@ class Path:
     def __init__(self, lots: tuple[int, ...], arms: tuple[int, ...]) -> None:
         self.chance_of_it = float(PERIOD) ** -BLOCKS
         self.columns: dict[str, list[object]] = {
-            name: [] for name in ("arm", "reward", "explored", "greedy", "chance", "law", "laws")
+            name: []
+            for name in (
+                "arm",
+                "reward",
+                "explored",
+                "greedy",
+                "explore_probability",
+                "base_propensity",
+                "base_propensities",
+            )
         }
         gram, moment = np.eye(2), np.zeros(2)
         for t in range(ROUNDS):
@@ -52,8 +61,11 @@ class Path:
     def log(self) -> Log:
         columns = {name: np.array(values) for name, values in self.columns.items()}
         same = columns["arm"] == columns["greedy"]
-        probability = columns["chance"] * columns["law"] + (1 - columns["chance"]) * same
-        return Log(**columns, probability=probability, offers=OFFERS, facts=LogFacts(period=PERIOD))
+        propensity = (
+            columns["explore_probability"] * columns["base_propensity"]
+            + (1 - columns["explore_probability"]) * same
+        )
+        return Log(**columns, propensity=propensity, offers=OFFERS, facts=LogFacts(period=PERIOD))
 
 
 def paths() -> Iterator[Path]:
@@ -62,9 +74,9 @@ def paths() -> Iterator[Path]:
             yield Path(lots, arms)
 
 
-def on_average(value: object, way: str) -> float:
+def on_average(value: object, estimator: str) -> float:
     return sum(
-        path.chance_of_it * evaluation.evaluate(path.log, {"mine": value}, way=way)["mine"].value
+        path.chance_of_it * evaluation.evaluate(path.log, {"mine": value}, estimator=estimator)["mine"].value
         for path in paths()
     )
 
@@ -73,15 +85,15 @@ def test_all_paths_are_there() -> None:
     assert sum(path.chance_of_it for path in paths()) == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("way", ["weights", "robust", "blocks"])
-def test_a_jittered_log_is_judged_without_bias(way: str) -> None:
-    assert on_average(TARGET, way) == pytest.approx(TRUTH, abs=1e-12)
+@pytest.mark.parametrize("estimator", ["ips", "dr", "blocks"])
+def test_a_jittered_log_is_judged_without_bias(estimator: str) -> None:
+    assert on_average(TARGET, estimator) == pytest.approx(TRUTH, abs=1e-12)
 
 
 def test_chances_of_a_target_are_judged_without_bias_too() -> None:
     chances = np.tile([0.3, 0.7], (ROUNDS, 1))
     truth = float((REWARDS * chances).sum(axis=1).mean())
-    assert on_average(chances, "robust") == pytest.approx(truth, abs=1e-12)
+    assert on_average(chances, "dr") == pytest.approx(truth, abs=1e-12)
 
 
 def test_a_model_that_knows_the_block_would_be_told_apart() -> None:
@@ -94,9 +106,9 @@ def test_a_model_that_knows_the_block_would_be_told_apart() -> None:
             fitted[t] = OFFERS[t] @ np.linalg.solve(gram, moment)
             row = OFFERS[t, log.arm[t]]
             gram, moment = gram + np.outer(row, row), moment + log.reward[t] * row
-        assert log.law is not None
+        assert log.base_propensity is not None
         rows = np.flatnonzero(log.explored)
-        weight = (log.arm == TARGET)[rows] / log.law[rows]
+        weight = (log.arm == TARGET)[rows] / log.base_propensity[rows]
         left = log.reward[rows] - fitted[rows, log.arm[rows]]
         value += path.chance_of_it * (fitted[np.arange(ROUNDS), TARGET].mean() + (weight * left).mean())
     assert abs(value - TRUTH) > 1e-3
@@ -107,8 +119,8 @@ def test_what_other_libraries_do_would_be_told_apart() -> None:
     value = 0.0
     for path in paths():
         log = path.log
-        assert log.probability is not None
-        value += path.chance_of_it * float(((log.arm == TARGET) / log.probability * log.reward).mean())
+        assert log.propensity is not None
+        value += path.chance_of_it * float(((log.arm == TARGET) / log.propensity * log.reward).mean())
     assert abs(value - TRUTH) > 1e-2
 
 
@@ -120,16 +132,18 @@ def drawn_every_round() -> Iterator[tuple[float, Log]]:
             laws.append(law_of(np.linalg.solve(gram, moment), OFFERS[t]))
             row = OFFERS[t, arm]
             gram, moment = gram + np.outer(row, row), moment + REWARDS[t, arm] * row
-        probability = np.array(laws)[np.arange(ROUNDS), arms]
+        propensity = np.array(laws)[np.arange(ROUNDS), arms]
         reward = REWARDS[np.arange(ROUNDS), arms]
-        log = Log(arm=np.array(arms), reward=reward, probability=probability, laws=laws, offers=OFFERS)
-        yield float(probability.prod()), log
+        log = Log(
+            arm=np.array(arms), reward=reward, propensity=propensity, base_propensities=laws, offers=OFFERS
+        )
+        yield float(propensity.prod()), log
 
 
-@pytest.mark.parametrize("way", ["weights", "robust"])
-def test_a_log_that_draws_in_every_round_is_judged_without_bias(way: str) -> None:
+@pytest.mark.parametrize("estimator", ["ips", "dr"])
+def test_a_log_that_draws_in_every_round_is_judged_without_bias(estimator: str) -> None:
     value = sum(
-        chance * evaluation.evaluate(log, {"mine": TARGET}, way=way)["mine"].value
+        chance * evaluation.evaluate(log, {"mine": TARGET}, estimator=estimator)["mine"].value
         for chance, log in drawn_every_round()
     )
     assert value == pytest.approx(TRUTH, abs=1e-12)
@@ -140,6 +154,6 @@ def test_differences_of_targets_are_without_bias() -> None:
     apart = TRUTH - float(REWARDS[np.arange(ROUNDS), other].mean())
     value = 0.0
     for path in paths():
-        found = evaluation.evaluate(path.log, {"mine": TARGET, "other": other}, way="robust")
+        found = evaluation.evaluate(path.log, {"mine": TARGET, "other": other}, estimator="dr")
         value += path.chance_of_it * found.compare("mine", "other").difference
     assert value == pytest.approx(apart, abs=1e-12)

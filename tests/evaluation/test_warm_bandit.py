@@ -76,7 +76,7 @@ def test_a_bandit_from_its_log_goes_on_as_it_would_have(kind: Any, policy: Any, 
         decision = live.ask(**ask())
         live.tell(decision, float(rng.normal()), weight=[1.0, 2.0][t % 2])
     warm = evaluation.bandit(evaluation.read(tmp_path / "log"), policy)
-    mine, theirs = warm._agent.memory, live._agent.memory
+    mine, theirs = warm._agent.model, live._agent.model
     for name, array in theirs.arrays().items():
         if "truth" in name:
             assert np.allclose(mine.arrays()[name], array, rtol=1e-12, atol=1e-12), name

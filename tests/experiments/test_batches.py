@@ -25,7 +25,7 @@ from infex.experiments.results import Results
 from infex.experiments.run_lists import RUN_LISTS, by_round, by_run, once, runs_of
 from infex.experiments.tasks import TASK_FORMAT, Task, TaskOutcome, failed, outcome_of
 from infex.models import Discounted, Ridge
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from tests.experiments import players
 from tests.experiments.test_sweep import columns, sweep
 

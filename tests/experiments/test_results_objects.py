@@ -27,7 +27,7 @@ from infex import (
 )
 from infex.errors import InfexError
 from infex.experiments.setting_columns import of_policy
-from infex.records.thing_labels import label_of
+from infex.registry import label_of
 from infex.statistics import holm, paired
 from tests.experiments import players
 from tests.experiments.test_results import CELL

@@ -257,3 +257,36 @@ def test_a_refused_context_changes_nothing() -> None:
         bandit.ask(context=[9, 9, 9])
     assert (bandit.t, bandit.pending) == (0, ())
     assert features.disjoint is disjoint
+
+
+class Counting:
+    """An encoder that counts the contexts it has read."""
+
+    names, size, longest = ("a", "b"), 2, 1.0
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def encode(self, context: Any) -> features.Encoded:
+        self.read += 1
+        return features.Encoded(np.array([context["a"], context["b"]]))
+
+    def encode_many(self, contexts: Any) -> features.EncodedMany:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("kind", ["disjoint", "interactions", "hybrid"])
+def test_a_context_is_encoded_once_for_each_request(kind: str) -> None:
+    encoder = Counting()
+    crossed = features.interactions(np.eye(2), context=encoder)
+    maps: dict[str, Any] = {
+        "disjoint": features.disjoint(2, context=encoder),
+        "interactions": crossed,
+        "hybrid": features.hybrid(crossed),
+    }
+    bandit = Bandit(features=maps[kind], policy=Infex(LinUCB(), every(3)))
+    for asked in range(1, 10):
+        bandit.tell(bandit.ask(context={"a": 0.5, "b": asked / 20}), 1.0)
+        assert encoder.read == asked
+    bandit.ask_many([{"a": 0.1, "b": 0.2}] * 5)
+    assert encoder.read == 14

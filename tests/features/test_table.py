@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from infex import Bandit, Greedy, Infex, InfexError, LinUCB, Uniform, every, features
 from infex.errors import CannotLoad, InvalidContext, InvalidSetting
 from infex.features import Encoded, Encoder, disjoint, interactions, table
-from infex.records import from_record, to_record
+from infex.registry import from_record, to_record
 
 RANGES = {"age": (18, 90), "income": (0, 200_000)}
 KINDS = {"country": ["FR", "DE"], "vip": [False, True], "shop": [1, 2, 3]}

@@ -12,7 +12,7 @@ import scipy.sparse
 from infex import Bandit, Greedy, Infex, LinUCB, every
 from infex.errors import CannotLoad, InvalidContext, InvalidSetting, NoRecord
 from infex.features import Encoder, disjoint, interactions, transformed
-from infex.records import to_record
+from infex.registry import to_record
 
 
 class Scaler:
@@ -124,7 +124,7 @@ def test_a_bandit_by_a_transformer_is_one_by_its_features(tmp_path: Path) -> Non
         ({"age": 45, "country": "secret"}, "its `transform` raised ValueError"),
         ({"age": 45}, "country is missing"),
         ({"age": 45, "country": "FR", "x": 1}, "no feature 'x'"),
-        ({"age": 4525, "country": "FR"}, r'length of 45.2\d*; beyond="clip" would shorten it'),
+        ({"age": 4525, "country": "FR"}, r'of length 45.2\d*; give a larger longest, or beyond="clip"'),
         ({"age": math.inf, "country": "FR"}, "age of context 0 is inf"),
         ([45], "2 values"),
     ],
@@ -144,10 +144,10 @@ def test_rows_that_are_too_long_may_be_shortened_and_are_counted() -> None:
     bandit = Bandit(features=disjoint(2, context=encoder), policy=Greedy())
     bandit.ask(context={"age": 300, "country": "IT"})
     bandit.ask(context={"age": 100, "country": "IT"})
-    assert bandit.noticed == {"context shortened": 1}
+    assert bandit.noticed == {"context clipped": 1}
     many = encoder.encode_many({"age": [300, 100], "country": ["IT", "IT"]})
     np.testing.assert_allclose(many.rows, [[1.0, 0.0, 0.0], [0.5, 0.0, 0.0]])
-    assert many.noticed == {"context shortened": 1}
+    assert many.noticed == {"context clipped": 1}
 
 
 class Short(Scaler):

@@ -17,7 +17,7 @@ class SoftLog(NamedTuple):
     targets: dict[str, np.ndarray]
 
     @property
-    def probability(self) -> np.ndarray:
+    def propensity(self) -> np.ndarray:
         return np.asarray(self.chances[np.arange(self.arm.size), self.arm])
 
 

@@ -112,10 +112,10 @@ def test_a_bandits_log_knows_arms_by_label_and_features_as_0_before(case: str, t
             live.tell(decisions[-1], float(rng.normal()))
     log = evaluation.read(tmp_path / "log")
     same(log, live, decisions)
-    assert log.laws is not None
+    assert log.base_propensities is not None
     evaluation.write(log, tmp_path / "log.parquet")
     same(evaluation.read(tmp_path / "log.parquet"), live, decisions)
-    found = evaluation.evaluate(log, {"now": evaluation.logged, "c": "c"}, way="model", rewards=(-9, 9))
+    found = evaluation.evaluate(log, {"now": evaluation.logged, "c": "c"}, estimator="dm", rewards=(-9, 9))
     theta, c = theta_of(live), log.place("c")
     if case == "fixed":
         assert log.arms is not None
@@ -195,7 +195,7 @@ def assert_known_by_looks(log: Log, rewards: list[float], rows: list[np.ndarray]
     np.testing.assert_allclose(evaluation.bandit(log, infex.Greedy()).theta.ravel(), theta, rtol=0, atol=1e-9)
     assert log.context is not None
     stayed = np.hstack([np.zeros((40, 2)), log.context]).mean(axis=0)  # arm b, the first of the last two
-    value = evaluation.evaluate(log, {"b": "b"}, way="model")["b"].value
+    value = evaluation.evaluate(log, {"b": "b"}, estimator="dm")["b"].value
     assert value == pytest.approx(float(stayed @ theta), abs=1e-9)
 
 

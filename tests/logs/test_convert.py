@@ -46,10 +46,10 @@ def test_the_log_of_a_bandit_becomes_parquet(tmp_path: Path) -> None:
 
 def test_parts_whose_columns_differ_are_written_whole(tmp_path: Path) -> None:
     write(Log(arm=[0, 1], reward=[1.0, 2.0]), tmp_path / "a.parquet")
-    write(Log(arm=[0, 1], reward=[1.0, 2.0], round=[3, 4], probability=[0.5, 0.5]), tmp_path / "b.parquet")
+    write(Log(arm=[0, 1], reward=[1.0, 2.0], round=[3, 4], propensity=[0.5, 0.5]), tmp_path / "b.parquet")
     both = read(tmp_path)
-    assert both.probability is not None
-    assert np.isnan(both.probability[:2]).all()
+    assert both.propensity is not None
+    assert np.isnan(both.propensity[:2]).all()
     lines = [dsjson(SOFT, row) for row in range(3)]
     (tmp_path / "plain.csv").write_text("shown,gain,when\n1,0.5,2\n0,0.25,1\n")
     names = ("--arm", "shown", "--reward", "gain", "--round", "when")

@@ -18,7 +18,7 @@ from infex.logs import ColumnNames, read, read_parts
 HEADER = "shown,gain,p,age,country\n"
 VISITOR = features.table({"age": (20, 80)}, {"country": ["DE", "FR"]})
 BY_VISITOR = features.disjoint(["juice", "tea"], context=VISITOR)
-NAMES: dict[str, Any] = {"arm": "shown", "reward": "gain", "probability": "p"}
+NAMES: dict[str, Any] = {"arm": "shown", "reward": "gain", "propensity": "p"}
 
 
 def shop(rounds: int = 400) -> pd.DataFrame:
@@ -46,7 +46,7 @@ def test_columns_of_text_are_read_by_a_map_over_a_table(path: Path) -> None:
     by_hand = VISITOR.rows(shop()[["age", "country"]]) / VISITOR.longest
     assert log.context == pytest.approx(by_hand, abs=1e-15)
     assert (log.labels, log.dim) == (("juice", "tea"), 8)
-    values = evaluation.evaluate(log, {name: name for name in ("juice", "tea")}, way="model", bound=9)
+    values = evaluation.evaluate(log, {name: name for name in ("juice", "tea")}, estimator="dm", bound=9)
     assert values["juice"].value == pytest.approx(2.0, abs=0.05)
 
 
@@ -79,10 +79,12 @@ def test_a_log_in_parts_and_one_that_was_written_are_the_same(path: Path) -> Non
     evaluation.write(log, path.with_suffix(".parquet"))
     again = read(path.with_suffix(".parquet"))
     targets = {"tea": "tea"}
-    found = [evaluation.evaluate(each, targets, way="model", bound=9)["tea"].value for each in (log, again)]
+    found = [
+        evaluation.evaluate(each, targets, estimator="dm", bound=9)["tea"].value for each in (log, again)
+    ]
     assert found[0] == found[1]
     sums = evaluation.evaluate_parts(parts, targets, bound=9.0)["tea"]
-    assert sums.model == pytest.approx(found[0], abs=1e-12)
+    assert sums.dm == pytest.approx(found[0], abs=1e-12)
 
 
 def test_an_empty_text_is_missing(tmp_path: Path) -> None:
@@ -131,8 +133,8 @@ def test_numbers_may_have_decimals_in_late_rows_alone(tmp_path: Path, last: str)
         list(read_parts(path, names=ColumnNames(**NAMES, context=("age",))))[-1],
     ):
         assert log.reward[-1] == 12.5 if last else np.isnan(log.reward[-1])
-        assert log.probability is not None
-        assert log.probability[-1] == 0.5
+        assert log.propensity is not None
+        assert log.propensity[-1] == 0.5
 
 
 def test_rewards_may_be_missing_in_all_early_rows(tmp_path: Path) -> None:
@@ -159,12 +161,12 @@ COLUMNS = ("--arm", "shown", "--reward", "gain")
 
 
 def test_the_command_reads_columns_of_text(path: Path) -> None:
-    asked = "--policy", "tea", "--way", "model", "--bound", "9", "--context", "age", "--context", "country"
-    columns = (*COLUMNS, "--probability", "p")
+    asked = "--policy", "tea", "--estimator", "dm", "--bound", "9", "--context", "age", "--context", "country"
+    columns = (*COLUMNS, "--propensity", "p")
     result = run("evaluate", path, *columns, *asked, "--features", "table disjoint", "--json")
     assert result.exit_code == 0, result.output
     log = read(path, **NAMES, features=BY_VISITOR)
-    value = evaluation.evaluate(log, {"tea": "tea"}, way="model", bound=9)["tea"].value
+    value = evaluation.evaluate(log, {"tea": "tea"}, estimator="dm", bound=9)["tea"].value
     assert json.loads(result.stdout)["targets"][0]["value"] == pytest.approx(value, abs=1e-9)
     refused = run("evaluate", path, *columns, *asked)
     assert refused.exit_code == 2
@@ -181,16 +183,16 @@ def test_a_map_of_a_module_reads_columns_of_text(
         "by_visitor = features.disjoint(['juice', 'tea'], context=visitor)\n"
     )
     monkeypatch.chdir(tmp_path)
-    asked = "--policy", "tea", "--way", "model", "--bound", "9", "--features", "shop_maps:by_visitor"
-    result = run("evaluate", path, *COLUMNS, "--probability", "p", *asked)
+    asked = "--policy", "tea", "--estimator", "dm", "--bound", "9", "--features", "shop_maps:by_visitor"
+    result = run("evaluate", path, *COLUMNS, "--propensity", "p", *asked)
     assert result.exit_code == 0, result.output
 
 
 def test_interactions_take_the_features_of_arms_from_a_file_by_their_labels(
     path: Path, tmp_path: Path
 ) -> None:
-    asked = "--policy", "tea", "--way", "model", "--bound", "9", "--context", "country", "--json"
-    words = "evaluate", path, *COLUMNS, "--probability", "p", *asked, "--features", "table interactions"
+    asked = "--policy", "tea", "--estimator", "dm", "--bound", "9", "--context", "country", "--json"
+    words = "evaluate", path, *COLUMNS, "--propensity", "p", *asked, "--features", "table interactions"
     assert run(*words).exit_code == 2
     said = []
     for rows in ("juice,1.0,0.0\ntea,0.3,0.4\n", "tea,0.3,0.4\njuice,1.0,0.0\n"):

@@ -21,8 +21,8 @@ SOFT = soft_log()
 
 
 def ips(log: Log, target: np.ndarray) -> float:
-    assert log.probability is not None
-    return float(np.mean(target[np.arange(len(log)), log.arm] / log.probability * log.reward))
+    assert log.propensity is not None
+    return float(np.mean(target[np.arange(len(log)), log.arm] / log.propensity * log.reward))
 
 
 def same(one: Log, other: Log) -> None:
@@ -54,12 +54,12 @@ def full(seed: int, n: int = 40, count: int = 5, dim: int = 3) -> Log:
         round=np.cumsum(rng.integers(1, 4, size=n)),
         arm=arm,
         reward=np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
-        probability=rng.random(n) * 0.9 + 0.1,
-        chance=np.where(explored, 0.5, rng.choice([0.0, 0.25], size=n)),
-        law=np.where(explored, laws[np.arange(n), arm], np.nan),
+        propensity=rng.random(n) * 0.9 + 0.1,
+        explore_probability=np.where(explored, 0.5, rng.choice([0.0, 0.25], size=n)),
+        base_propensity=np.where(explored, laws[np.arange(n), arm], np.nan),
         explored=explored,
         greedy=rng.integers(-1, count, size=n),
-        laws=laws,
+        base_propensities=laws,
         offers=np.where(offered[:, :, None], rng.normal(size=(n, count, dim)), 0.0),
         offered=offered,
         context=rng.normal(size=(n, 2)),
@@ -119,7 +119,7 @@ def dsjson(log: SoftLog, row: int) -> str:
     return json.dumps(
         {
             "_label_cost": -float(log.reward[row]),
-            "_label_probability": float(log.probability[row]),
+            "_label_probability": float(log.propensity[row]),
             "_label_Action": int(log.arm[row]) + 1,
             "_labelIndex": int(log.arm[row]),
             "EventId": f"event {row}",
@@ -137,7 +137,7 @@ def dsjson(log: SoftLog, row: int) -> str:
 
 def adf(log: SoftLog, row: int) -> str:
     shared = " ".join(f"x{k}:{value!r}" for k, value in enumerate(log.context[row].tolist()))
-    label = f"0:{-float(log.reward[row])!r}:{float(log.probability[row])!r} "
+    label = f"0:{-float(log.reward[row])!r}:{float(log.propensity[row])!r} "
     lines = [f"{label if arm == log.arm[row] else ''}|item id=i{arm} size:{arm / 8}" for arm in range(6)]
     return "\n".join([f"shared |user {shared}", *lines]) + "\n\n"
 
@@ -145,13 +145,13 @@ def adf(log: SoftLog, row: int) -> str:
 @pytest.mark.parametrize("form", ["dsjson", "cb_adf", "csv", "table", "pandas", "polars", "obp", "eppo"])
 def test_the_same_rows_have_the_value_that_vowpal_wabbit_tells(form: str, tmp_path: Path) -> None:
     path = tmp_path / "log"
-    frame = pd.DataFrame({"shown": SOFT.arm, "click": SOFT.reward, "p": SOFT.probability})
-    names = {"arm": "shown", "reward": "click", "probability": "p"}
+    frame = pd.DataFrame({"shown": SOFT.arm, "click": SOFT.reward, "p": SOFT.propensity})
+    names = {"arm": "shown", "reward": "click", "propensity": "p"}
     if form == "dsjson":
         path.write_text("\n".join(dsjson(SOFT, row) for row in range(1500)))
         log = read(path)
-        assert log.laws is not None
-        assert np.array_equal(log.laws, SOFT.chances)
+        assert log.base_propensities is not None
+        assert np.array_equal(log.base_propensities, SOFT.chances)
     elif form == "cb_adf":
         path.write_text("".join(adf(SOFT, row) for row in range(1500)))
         log = read(path)
@@ -166,7 +166,7 @@ def test_the_same_rows_have_the_value_that_vowpal_wabbit_tells(form: str, tmp_pa
     elif form == "polars":
         log = read(pl.from_pandas(frame), **names)
     elif form == "obp":
-        log = read({"action": SOFT.arm, "reward": SOFT.reward, "pscore": SOFT.probability, "position": None})
+        log = read({"action": SOFT.arm, "reward": SOFT.reward, "pscore": SOFT.propensity, "position": None})
     else:
         events = [
             {
@@ -177,7 +177,7 @@ def test_the_same_rows_have_the_value_that_vowpal_wabbit_tells(form: str, tmp_pa
                 "timestamp": "2026-11-17",
             }
             for arm, chance, reward in zip(
-                SOFT.arm.tolist(), SOFT.probability.tolist(), SOFT.reward.tolist(), strict=True
+                SOFT.arm.tolist(), SOFT.propensity.tolist(), SOFT.reward.tolist(), strict=True
             )
         ]
         log = read(events)
@@ -234,9 +234,9 @@ def test_chances_in_single_precision_add_up_to_one(tmp_path: Path) -> None:
         line["p"] = np.float32(line["p"]).tolist()
     (tmp_path / "ds").write_text("\n".join(map(json.dumps, lines)))
     log = read(tmp_path / "ds")
-    assert log.laws is not None
-    assert np.allclose(log.laws, SOFT.chances[:3], atol=1e-7)
-    assert np.abs(log.laws.sum(axis=1) - 1.0).max() < 1e-12
+    assert log.base_propensities is not None
+    assert np.allclose(log.base_propensities, SOFT.chances[:3], atol=1e-7)
+    assert np.abs(log.base_propensities.sum(axis=1) - 1.0).max() < 1e-12
     lines[1]["p"][0] = 0.9
     (tmp_path / "ds").write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(InvalidLog, match="add up to 1; 1 row is not: round 2"):
@@ -247,9 +247,9 @@ def plain(columns: dict[str, object] | None = None) -> Log:
     return Log(
         arm=SOFT.arm,
         reward=SOFT.reward,
-        probability=SOFT.probability,
+        propensity=SOFT.propensity,
         context=SOFT.context,
-        laws=SOFT.chances,
+        base_propensities=SOFT.chances,
         **(columns or {}),
     )
 
@@ -259,7 +259,7 @@ def test_what_is_written_for_others_is_read_again(tmp_path: Path) -> None:
     write(log, tmp_path / "ds", form="dsjson")
     names = [f"context.x{k}" for k in range(4)]
     again = read(tmp_path / "ds", context=names)
-    for name in ("arm", "reward", "probability", "context", "laws", "kept", "round"):
+    for name in ("arm", "reward", "propensity", "context", "base_propensities", "kept", "round"):
         assert np.array_equal(settings_by_name(log)[name], settings_by_name(again)[name]), name
     log = plain({"others": {"position": np.arange(1500) % 3}})
     write(log, tmp_path / "obp.npz", form="obp")
@@ -269,8 +269,8 @@ def test_what_is_written_for_others_is_read_again(tmp_path: Path) -> None:
     assert feedback["n_actions"] == 6
     for form in ("obp", "dsjson"):
         with pytest.raises(InvalidLog, match="no missing rewards"):
-            write(Log(arm=[0], reward=[np.nan], probability=[1.0]), tmp_path / "no", form=form)
-        with pytest.raises(InvalidLog, match="needs the probability"):
+            write(Log(arm=[0], reward=[np.nan], propensity=[1.0]), tmp_path / "no", form=form)
+        with pytest.raises(InvalidLog, match="needs the propensity"):
             write(Log(arm=[0], reward=[1.0]), tmp_path / "no", form=form)
     assert not (tmp_path / "no").exists()
 
@@ -285,8 +285,8 @@ def test_positions_of_a_slate_choose_their_chances() -> None:
         "position": [0, 1, 2, 0, 1, 2],
     }
     log = read(feedback)
-    assert log.laws is not None
-    assert np.array_equal(log.laws[4], chances[4, :, 1])
+    assert log.base_propensities is not None
+    assert np.array_equal(log.base_propensities[4], chances[4, :, 1])
     with pytest.raises(InvalidLog, match="several positions"):
         read(feedback | {"position": None})
 
@@ -313,7 +313,7 @@ def test_rows_out_of_order_are_refused_or_sorted() -> None:
         list(read_parts(table, rows=1))
 
 
-TABLE = {"arm": [0, 1, 1], "reward": [1.0, 0.0, 0.5], "probability": [0.5, 0.5, 0.25], "round": [4, 5, 9]}
+TABLE = {"arm": [0, 1, 1], "reward": [1.0, 0.0, 0.5], "propensity": [0.5, 0.5, 0.25], "round": [4, 5, 9]}
 
 
 @pytest.mark.parametrize(
@@ -322,13 +322,19 @@ TABLE = {"arm": [0, 1, 1], "reward": [1.0, 0.0, 0.5], "probability": [0.5, 0.5, 
         ({"reward": pa.array([1.0, np.nan, 2.0])}, "reward must be a number or null; 1 row is not: round 5"),
         ({"reward": [1.0, np.inf, 2.0]}, "reward must be finite, at most 1e100; 1 row is not: round 5"),
         ({"reward": ["a", "b", "secret"]}, "column .reward. must hold numbers, and row 1 holds a text"),
-        ({"probability": [0.0, 1.5, -1.0]}, "probability must lie above 0.*3 rows are not: rounds 4, 5, 9"),
+        ({"propensity": [0.0, 1.5, -1.0]}, "propensity must lie above 0.*3 rows are not: rounds 4, 5, 9"),
         ({"arm": [0, None, 1]}, "arm must be there in every row; 1 row is not: round 5"),
         ({"arm": [0.5, 0.0, 1.0]}, "arm must be a whole number; 1 row is not: round 4"),
         ({"round": [4, 4, 9]}, "round must rise"),
-        ({"laws": [[0.5, 0.5], [0.9, 0.5], None]}, "laws must add up to 1; 1 row is not: round 5"),
-        ({"laws": [[0.5, None], [0.5, 0.5], None]}, "laws must have no null inside; 1 row is not: round 4"),
-        ({"laws": [1.0, 1.0, 1.0]}, "laws must hold lists, and holds double"),
+        (
+            {"base_propensities": [[0.5, 0.5], [0.9, 0.5], None]},
+            "base_propensities must add up to 1; 1 row is not: round 5",
+        ),
+        (
+            {"base_propensities": [[0.5, None], [0.5, 0.5], None]},
+            "base_propensities must have no null inside; 1 row is not: round 4",
+        ),
+        ({"base_propensities": [1.0, 1.0, 1.0]}, "base_propensities must hold lists, and holds double"),
         ({"arms": [[[1.0], [2.0]], [[1.0], [2.0, 3.0]], [[1.0], [2.0]]]}, "arms must have 2 features each"),
         (
             {"arms": [[[1.0], [2.0]], None, [[1.0], [2.0]]]},
@@ -344,7 +350,10 @@ TABLE = {"arm": [0, 1, 1], "reward": [1.0, 0.0, 0.5], "probability": [0.5, 0.5, 
         ),
         ({"context": [[1.0], [1.0, 2.0], [1.0]]}, "context must have 2 numbers in each row; 2 rows"),
         ({"explored": [True, False, None]}, "explored must be true or false; 1 row is not: round 9"),
-        ({"chance": [0.5, 2.0, 0.5]}, r"chance must lie in \[0, 1\]; 1 row is not: round 5"),
+        (
+            {"explore_probability": [0.5, 2.0, 0.5]},
+            r"explore_probability must lie in \[0, 1\]; 1 row is not: round 5",
+        ),
         ({"greedy": [0, 5, 1]}, "greedy must be one of the 2 arms"),
     ],
 )
@@ -401,7 +410,7 @@ def test_what_is_no_log_at_all_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidLog, match="form must be one of"):
         write(plain(), tmp_path / "x", form="excel")
     with pytest.raises(InvalidLog, match="no column is called 'p'; there are arm"):
-        read(pa.table(TABLE), probability="p")
+        read(pa.table(TABLE), propensity="p")
     (tmp_path / "b.npz").write_bytes(b"PK\x03\x04 torn")
     with pytest.raises(InvalidLog, match="BadZipFile"):
         read(tmp_path / "b.npz")
@@ -413,7 +422,7 @@ def test_what_is_no_log_at_all_is_refused(tmp_path: Path) -> None:
 )
 def test_a_reward_of_a_csv_is_missing_or_is_no_number(tmp_path: Path, word: str, missing: bool) -> None:
     """Arrow takes NaN for a null, so that it was counted as missing."""
-    (tmp_path / "log.csv").write_text(f"arm,reward,probability\n0,1.0,0.5\n1,{word},0.5\n0,0.0,0.5\n")
+    (tmp_path / "log.csv").write_text(f"arm,reward,propensity\n0,1.0,0.5\n1,{word},0.5\n0,0.0,0.5\n")
     if missing:
         assert read(tmp_path / "log.csv").rewarded.tolist() == [True, False, True]
         return

@@ -36,11 +36,11 @@ def seeds(folder: Path) -> dict[str, bytes]:
     """A small file of each form."""
     soft = soft_log(n=8)
     write(full(0, n=12), folder / "parquet")
-    plain = Log(arm=soft.arm, reward=soft.reward, probability=soft.probability, laws=soft.chances)
+    plain = Log(arm=soft.arm, reward=soft.reward, propensity=soft.propensity, base_propensities=soft.chances)
     write(plain, folder / "npz", form="obp")
     (folder / "dsjson").write_text("\n".join(dsjson(soft, row) for row in range(8)))
     (folder / "adf").write_text("".join(adf(soft, row) for row in range(8)))
-    pd.DataFrame({"arm": soft.arm, "reward": soft.reward, "probability": soft.probability}).to_csv(
+    pd.DataFrame({"arm": soft.arm, "reward": soft.reward, "propensity": soft.propensity}).to_csv(
         folder / "csv", index=False
     )
     (folder / "eppo").write_text(
@@ -97,8 +97,8 @@ def check(folder: Path, count: int, seed: int) -> None:
             seen["read"] += 1
             assert len(log) > 0
             assert np.isfinite(log.reward[log.rewarded]).all()
-            if log.probability is not None:
-                known = log.probability[~np.isnan(log.probability)]
+            if log.propensity is not None:
+                known = log.propensity[~np.isnan(log.propensity)]
                 assert ((known > 0.0) & (known <= 1.0)).all()
     assert min(seen.values()) > count / 20
     assert not any("\n" in each for each in words)

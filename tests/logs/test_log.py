@@ -59,12 +59,15 @@ def test_arms_go_by_label() -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"probability": [0.5, 0.0, 0.5, -1.0]}, "probability must lie above 0.*2 rows.*rounds 2, 4$"),
-        ({"probability": [0.5, 1.7, 0.5, 0.5]}, "1 row is not: round 2$"),
-        ({"law": [2.0, 2.0, 2.0, 2.0]}, "law must.*4 rows are not: rounds 1, 2, 3, ..."),
-        ({"chance": [0.0, 1.1, 0.5, 0.5]}, "chance must lie"),
+        ({"propensity": [0.5, 0.0, 0.5, -1.0]}, "propensity must lie above 0.*2 rows.*rounds 2, 4$"),
+        ({"propensity": [0.5, 1.7, 0.5, 0.5]}, "1 row is not: round 2$"),
         (
-            {"chance": [0.0, 1.0, 0.0, 0.0], "explored": [True, True, False, False]},
+            {"base_propensity": [2.0, 2.0, 2.0, 2.0]},
+            "base_propensity must.*4 rows are not: rounds 1, 2, 3, ...",
+        ),
+        ({"explore_probability": [0.0, 1.1, 0.5, 0.5]}, "explore_probability must lie"),
+        (
+            {"explore_probability": [0.0, 1.0, 0.0, 0.0], "explored": [True, True, False, False]},
             "explored cannot.*round 1",
         ),
         ({"kept": [0.0, 1.0, 1.0, 1.0]}, "kept must"),
@@ -79,14 +82,18 @@ def test_arms_go_by_label() -> None:
         ({"round": [1, 2, 2, 4]}, "round must rise.*round 2"),
         ({"round": [0, 2, 3, 4]}, "round must be 1 or more"),
         ({"round": [1, 2, 1, 1], "stream": ["a", "a", "b", "b"]}, "round must rise.*1 row is not: round 1"),
-        ({"laws": np.full((4, 3), 0.5)}, "laws must add up to 1"),
-        ({"laws": [[1.5, -0.5, 0.0]] * 4}, r"laws must lie in \[0, 1\]"),
-        ({"laws": np.full((4, 2), 0.5)}, "differ in how many arms"),
-        ({"laws": np.ones(4)}, "laws must have 2 axes"),
+        ({"base_propensities": np.full((4, 3), 0.5)}, "base_propensities must add up to 1"),
+        ({"base_propensities": [[1.5, -0.5, 0.0]] * 4}, r"base_propensities must lie in \[0, 1\]"),
+        ({"base_propensities": np.full((4, 2), 0.5)}, "differ in how many arms"),
+        ({"base_propensities": np.ones(4)}, "base_propensities must have 2 axes"),
         ({"offered": [[True, False, True]] * 4}, "arm must be one of the arms on offer; 2 rows"),
         (
-            {"arm": [0] * 4, "offered": [[True, True, False]] * 4, "laws": [[0.5, 0.0, 0.5]] * 4},
-            "laws must be 0 of arms not on offer",
+            {
+                "arm": [0] * 4,
+                "offered": [[True, True, False]] * 4,
+                "base_propensities": [[0.5, 0.0, 0.5]] * 4,
+            },
+            "base_propensities must be 0 of arms not on offer",
         ),
         ({"offers": np.full((4, 3, 2), np.nan)}, "offers must be finite"),
         ({"offers": np.zeros((3, 3, 2))}, "offers must have 4 rows"),
@@ -122,11 +129,11 @@ def test_explorations_that_could_play_one_arm_only_do_not_promise_weights() -> N
     def explored_with(law: float) -> Log:
         drawn = {
             "explored": [False, True],
-            "chance": [0.0, 1.0],
-            "law": [np.nan, law],
-            "probability": [1.0, law],
+            "explore_probability": [0.0, 1.0],
+            "base_propensity": [np.nan, law],
+            "propensity": [1.0, law],
         }
         return Log(arm=[0, 1], reward=[0.0, 1.0], **drawn)
 
     assert "every arm was certain: weights can judge nothing else" in str(explored_with(1.0))
-    assert "explorations with known laws can judge other policies" in str(explored_with(0.5))
+    assert "explorations with known propensities can judge other policies" in str(explored_with(0.5))

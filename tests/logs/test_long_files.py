@@ -19,7 +19,7 @@ def parts() -> Iterator[Log]:
         rng = np.random.default_rng(part)
         first = part * ROWS + 1
         yield Log(round=np.arange(first, first + ROWS), arm=rng.integers(10, size=ROWS), arms=np.eye(10),
-                  reward=rng.integers(2, size=ROWS).astype(float), probability=np.full(ROWS, 0.1))
+                  reward=rng.integers(2, size=ROWS).astype(float), propensity=np.full(ROWS, 0.1))
 
 write(parts(), path)
 total = sum(float(part.reward.sum()) for part in read_parts(path))

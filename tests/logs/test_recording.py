@@ -20,7 +20,7 @@ from infex.logs.frames import FRAMES_BEGIN, frames
 from infex.logs.recorded import is_recorded, read_recorded
 from infex.models import Logistic
 from infex.models.posterior import Posterior
-from infex.policies.infex import laws_of
+from infex.policies.infex import base_propensities
 
 SOFT = Infex(Softened(LinUCB(), 0.2), jittered(5, seed=3))
 
@@ -59,15 +59,14 @@ def test_a_log_is_what_was_decided(tmp_path: Path) -> None:
     )
     assert log.offers is not None
     assert log.offered is not None
-    assert log.chance is not None
+    assert log.explore_probability is not None
     assert log.explored is not None
     assert [log.offers[t, : len(rows)].tobytes() for t, rows in enumerate(sets)] == [
         s.tobytes() for s in sets
     ]
     assert log.offered.sum(axis=1).tolist() == [len(rows) for rows in sets]
-    named = {"chance": "explore_probability", "law": "base_propensity", "probability": "propensity"}
-    for name in ("arm", "greedy", "explored", *named):
-        kept = infex.Decisions(taken).columns()[named.get(name, name)]
+    for name in ("arm", "greedy", "explored", "explore_probability", "base_propensity", "propensity"):
+        kept = infex.Decisions(taken).columns()[name]
         assert np.array_equal(vars_of(log, name), kept, equal_nan=True), name
     assert log.others["id"].tolist() == [each.id for each in taken]
     assert 0 < log.rewarded.sum() < len(log)
@@ -86,19 +85,19 @@ def test_exploring_rounds_say_the_law_of_every_arm(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     asks = [{"arms": offers(rng, 4)} for _ in range(25)]
     log, _ = logged(tmp_path / "log", lambda **more: Bandit(dim=3, policy=SOFT, **more), asks)
-    assert log.laws is not None
-    assert log.law is not None
+    assert log.base_propensities is not None
+    assert log.base_propensity is not None
     assert log.explored is not None
-    known = ~np.isnan(log.laws).any(axis=1)
+    known = ~np.isnan(log.base_propensities).any(axis=1)
     assert np.array_equal(known, log.explored)
-    assert np.array_equal(log.laws[known, log.arm[known]], log.law[known])
-    assert sorted(set(np.round(log.laws[known], 12).ravel().tolist())) == [0.05, 0.85]
+    assert np.array_equal(log.base_propensities[known, log.arm[known]], log.base_propensity[known])
+    assert sorted(set(np.round(log.base_propensities[known], 12).ravel().tolist())) == [0.05, 0.85]
     plain, _ = logged(
         tmp_path / "second", lambda **more: Bandit(np.eye(3), Infex(LinUCB(), every(5)), **more), [{}] * 10
     )
-    assert plain.laws is not None
-    assert plain.laws[[4, 9]].sum(axis=1).tolist() == [1.0, 1.0]
-    assert set(plain.laws[[4, 9]].ravel().tolist()) == {0.0, 1.0}
+    assert plain.base_propensities is not None
+    assert plain.base_propensities[[4, 9]].sum(axis=1).tolist() == [1.0, 1.0]
+    assert set(plain.base_propensities[[4, 9]].ravel().tolist()) == {0.0, 1.0}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_laws_of_all_arms_add_up_to_one(policy: infex.LinUCB, known: bool) -> No
     for reward in (0.3, -1.0, 2.0):
         bandit.tell(bandit.ask(), reward)
     posterior: Posterior = bandit.posterior()
-    laws = laws_of(policy, 4, posterior)
+    laws = base_propensities(policy, 4, posterior)
     assert (laws is not None) == known
     if laws is not None:
         assert laws.sum() == pytest.approx(1.0, abs=1e-12)
@@ -161,7 +160,7 @@ def test_many_at_once_are_logged_as_one_by_one(tmp_path: Path) -> None:
         return read_recorded(path)
 
     one, other = played(tmp_path / "one", True), played(tmp_path / "other", False)
-    for name in ("arm", "greedy", "explored", "chance", "law", "probability"):
+    for name in ("arm", "greedy", "explored", "explore_probability", "base_propensity", "propensity"):
         assert np.array_equal(vars_of(one, name), vars_of(other, name), equal_nan=True)
     assert np.array_equal(one.reward, other.reward, equal_nan=True)
     assert one.others["weight"][:5].tolist() == [1.0, 2.0, 1.0, 0.5, 1.0]

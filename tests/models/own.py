@@ -12,7 +12,7 @@ from infex.models import Fit, Solution
 class Averaging:
     """Settings, of which there are none."""
 
-    def start(self, columns: Any, penalty: float) -> "AveragingFit":
+    def new_model(self, columns: Any, penalty: float) -> "AveragingFit":
         return AveragingFit(columns, penalty, self)
 
 
@@ -23,14 +23,14 @@ class AveragingFit(Fit):
         super().__init__(columns, penalty, estimator)
         self.total = np.zeros(self.dim)
 
-    def take(self, x: Any, reward: float, weight: float) -> None:
+    def add_observation(self, x: Any, reward: float, weight: float) -> None:
         self.total = self.total + weight * reward * x
 
     def solve(self, start: Any) -> Solution:
-        return Solution.about(self.total / max(self.told, 1), np.eye(self.dim) / self.penalty, 0.0)
+        return Solution.about(self.total / max(self.n_observations, 1), np.eye(self.dim) / self.penalty, 0.0)
 
-    def kept(self) -> Any:
+    def observation_arrays(self) -> Any:
         return {"total": self.total}
 
-    def recall(self, arrays: Any, told: int) -> None:
+    def restore_observations(self, arrays: Any, n_observations: int) -> None:
         self.total = np.array(arrays["total"])

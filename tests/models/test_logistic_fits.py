@@ -55,14 +55,14 @@ def chances(rows: Floats, theta: Floats) -> Any:
 @pytest.mark.parametrize("seed", range(8))
 def test_chances_are_within_a_thousandth_of_an_exact_fit(seed: int) -> None:
     rows, rewards, penalty = problem(seed, 2000)
-    fit = Logistic().start(np.empty((rows.shape[1], 0)), penalty)
+    fit = Logistic().new_model(np.empty((rows.shape[1], 0)), penalty)
     probes = np.random.default_rng(seed).standard_normal((50, rows.shape[1]))
     probes /= np.linalg.norm(probes, axis=1, keepdims=True)
     for told, (x, reward) in enumerate(zip(rows, rewards.tolist(), strict=True), 1):
-        fit.learn(x, reward)
+        fit.update(x, reward)
         if told % 143 == 0 or told in (1, 256, 257, 300):
             theta = exact_theta(rows[:told], rewards[:told], penalty)
-            found = fit.known().theta
+            found = fit.posterior().theta
             np.testing.assert_allclose(chances(probes, found), chances(probes, theta), atol=1e-3)
             if told <= 256:
                 np.testing.assert_allclose(found, theta, atol=1e-8)
@@ -78,13 +78,13 @@ def test_fits_over_all_rewards_become_rare(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(LogisticFit, "refit", counted)
     rows, rewards, _ = problem(3, 12_000)
-    fit = Logistic().start(np.empty((rows.shape[1], 0)), 1.0)
+    fit = Logistic().new_model(np.empty((rows.shape[1], 0)), 1.0)
     for x, reward in zip(rows, rewards.tolist(), strict=True):
-        fit.learn(x, reward)
-        fit.known()
+        fit.update(x, reward)
+        fit.posterior()
     assert 256 < len(fits) <= 256 + 300
     assert sum(told > 6000 for told in fits) <= 12
-    assert sum(fits) <= 50 * fit.told  # rows that were looked at
+    assert sum(fits) <= 50 * fit.n_observations  # rows that were looked at
 
 
 def test_a_compiled_run_and_one_in_python_agree_to_the_last_bit_between_fits() -> None:
@@ -114,9 +114,9 @@ def test_a_bandit_goes_on_bit_for_bit_between_fits_and_near_k_exact_ones(tmp_pat
         assert len({decision.estimate for decision in decisions}) == 1
         for each, decision in zip(alike, decisions, strict=True):
             each.tell(decision, float(decision.t % 2))
-    for part in bandit._agent.memory.all.parts:  # type: ignore[attr-defined]
-        before = part.known().theta
-        part.refit(part.told)
+    for part in bandit._agent.model.all.parts:  # type: ignore[attr-defined]
+        before = part.posterior().theta
+        part.refit(part.n_observations)
         assert np.abs(before - part.solve(before).theta).max() < 5e-3
 
 

@@ -96,7 +96,7 @@ def test_lasso_keeps_its_digits_where_columns_are_nearly_alike(seed: int, dim: i
 
 def beside_the_minimum(sums: Moments, strength: float, theta: Floats) -> float:
     """How far slopes are from those of the minimum, against the strength."""
-    slopes = (sums.moment - sums.gram @ theta) / sums.told
+    slopes = (sums.moment - sums.gram @ theta) / sums.n_observations
     zero = theta == 0.0
     above = np.abs(slopes[zero]) - strength
     beside = np.abs(slopes[~zero] - strength * np.sign(theta[~zero]))

@@ -24,13 +24,15 @@ def unit_arms(rng: np.random.Generator, count: int, dim: int) -> Floats:
 
 def anew(ridge: RidgeModel) -> RidgeModel:
     """All that is derived, computed from the truth."""
-    return ridge.over(ridge.columns, np.arange(ridge.columns.shape[1]))
+    return ridge.rearranged(ridge.columns, np.arange(ridge.columns.shape[1]))
 
 
 def assert_digits(ridge: RidgeModel, exact: Exact, rel: float) -> None:
     squares = [float(value) for value in exact.squares()]
-    np.testing.assert_allclose(ridge.known().widths ** 2, squares, rtol=rel, atol=0)
-    np.testing.assert_allclose(ridge.known().theta, [float(value) for value in exact.theta], rtol=rel, atol=0)
+    np.testing.assert_allclose(ridge.posterior().widths ** 2, squares, rtol=rel, atol=0)
+    np.testing.assert_allclose(
+        ridge.posterior().theta, [float(value) for value in exact.theta], rtol=rel, atol=0
+    )
 
 
 @pytest.mark.compiled
@@ -47,7 +49,7 @@ def test_after_many_short_runs_all_is_what_the_truth_gives(seed: int) -> None:
     for t in range(200_000):
         huge = 1e12 * (-1) ** (t // count)
         arm, reward = t % count, huge if t < 60_000 else float(rng.standard_normal())
-        ridge.learn(arm, reward)
+        ridge.update(arm, reward)
         pulls[arm] += 1
         totals[arm] += Fraction(reward)
     told = [Pulls(arm, pulls[arm], totals[arm]) for arm in range(count)]
@@ -71,7 +73,7 @@ def test_after_few_long_runs_all_is_what_the_truth_gives(seed: int, penalty: flo
     for turn in range(14):
         rewards = rng.standard_normal(2**turn).tolist()
         for reward in rewards:
-            ridge.learn(turn % count, reward)
+            ridge.update(turn % count, reward)
         told.append(Pulls(turn % count, len(rewards), sum(map(Fraction, rewards), Fraction(0))))
     assert sum(2 + each.pulls // 4096 for each in told) < CLOSED * dim
     assert_digits(ridge, Exact(arms, told, penalty), 1e-12)
@@ -93,10 +95,10 @@ def test_the_volume_of_little_is_more_than_rounding(
     ridge, told = RidgeModel(arms.T, 10**penalty), []
     for arm in range(3):
         for _ in range(pulls):
-            ridge.learn(arm, 0.5)
+            ridge.update(arm, 0.5)
         told.append(Pulls(arm, pulls, Fraction(pulls, 2)))
     ridge = anew(ridge)
-    assert ridge.known().log_det_ratio == pytest.approx(
+    assert ridge.posterior().log_det_ratio == pytest.approx(
         Exact(arms, told, 10**penalty).log_det_ratio, rel=1e-9, abs=0
     )
 
@@ -118,18 +120,18 @@ def test_small_widths_are_as_exact_as_large_ones(
     for pulls in turns:
         arm = int(rng.integers(len(arms)))
         for _ in range(pulls):
-            ridge.learn(arm, 0.5)
+            ridge.update(arm, 0.5)
         told.append(Pulls(arm, pulls, Fraction(pulls, 2)))
     squares = [float(value) for value in Exact(arms, told, 10**penalty).squares()]
     roots = np.sqrt(squares)
-    np.testing.assert_allclose(ridge.known().widths, roots, rtol=4e-12, atol=0)
+    np.testing.assert_allclose(ridge.posterior().widths, roots, rtol=4e-12, atol=0)
     np.testing.assert_allclose(
-        [ridge.known().width(arm) for arm in range(len(arms))], roots, rtol=4e-12, atol=0
+        [ridge.posterior().width(arm) for arm in range(len(arms))], roots, rtol=4e-12, atol=0
     )
-    np.testing.assert_allclose(ridge.known().on(arms.T).widths, roots, rtol=4e-12, atol=0)
-    estimates = ridge.known().estimates
+    np.testing.assert_allclose(ridge.posterior().over(arms.T).widths, roots, rtol=4e-12, atol=0)
+    estimates = ridge.posterior().estimates
     beta = 1e6
-    np.testing.assert_allclose(ridge.known().upper(beta) - estimates, beta * roots, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(ridge.posterior().upper(beta) - estimates, beta * roots, rtol=1e-9, atol=1e-15)
 
 
 def truth_of(exact: Exact) -> Floats:
@@ -169,12 +171,12 @@ def test_a_small_penalty_outlasts_a_hundred_million_pulls_of_arms_on_a_line(
     kept = ridge.arrays() | {"truth": truth_of(before), "told": np.array(int(pulls.sum()))}
     ridge.restore({name: kept[name] for name in ("truth", "told", "counts")})
     for arm in rng.integers(4, size=60).tolist():
-        ridge.learn(arm, 0.5)
+        ridge.update(arm, 0.5)
         told.append(Pulls(arm, 1, Fraction(1, 2)))
     for exact in (Exact(arms, told, penalty),) * 2:
         roots = np.sqrt([float(value) for value in exact.squares()])
-        np.testing.assert_allclose(ridge.known().widths, roots, rtol=1e-6, atol=0)
+        np.testing.assert_allclose(ridge.posterior().widths, roots, rtol=1e-6, atol=0)
         estimates = np.array([float(dot(x, exact.theta)) for x in exact.arms])
-        np.testing.assert_allclose((ridge.known().estimates - estimates) / roots, 0, atol=1e-6)
-        assert ridge.known().log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-10)
+        np.testing.assert_allclose((ridge.posterior().estimates - estimates) / roots, 0, atol=1e-6)
+        assert ridge.posterior().log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-10)
         ridge = anew(ridge)

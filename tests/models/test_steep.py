@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from infex import Bandit, Greedy, LinUCB, models
 from infex.arrays import Floats
 from infex.core.bank import RidgeBank
+from infex.core.posterior import RidgePosterior
 from infex.errors import InvalidSetting
-from infex.models.ridge import RidgeModel, RidgePosterior
+from infex.models.ridge import RidgeModel
 from tests.models.exact import Exact, Row, dot, solve
 
 EXAMPLES = 100
@@ -43,7 +44,7 @@ def assert_exact(known: RidgePosterior, exact: Weighed, rows: Floats, size: floa
     theta = exact.theta
     means = np.array([float(dot(x, theta)) for x in fractions_of(rows)])
     roots = np.sqrt([float(dot(x, solve(exact.gram, x))) for x in fractions_of(rows)])
-    on = known.on(np.ascontiguousarray(rows.T))
+    on = known.over(np.ascontiguousarray(rows.T))
     np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * size * (1.0 + roots.max()))
     np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
     assert known.log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-7, abs=1e-12)
@@ -72,17 +73,17 @@ def test_all_is_as_exact_fractions_have_it_and_a_file_of_it_is_believed(
     for _ in range(60):
         arm, reward = int(rng.integers(count)), float(size * rng.choice([-1.0, 1.0, 0.3]))
         weight = float(10 ** rng.uniform(0, heaviest)) if rng.random() < 0.7 else 1.0
-        ridge.learn(arm, reward, weight)
+        ridge.update(arm, reward, weight)
         told.append((arm, reward, weight))
     exact = Weighed(arms, told, penalty)
     rows = rng.standard_normal((3, dim))
     rows /= 1.01 * np.linalg.norm(rows, axis=1, keepdims=True)
-    assert_exact(ridge.known(), exact, np.vstack([rows, arms]), size)
-    anew = ridge.over(ridge.columns, np.arange(count))
-    assert_exact(anew.known(), exact, np.vstack([rows, arms]), size)
+    assert_exact(ridge.posterior(), exact, np.vstack([rows, arms]), size)
+    anew = ridge.rearranged(ridge.columns, np.arange(count))
+    assert_exact(anew.posterior(), exact, np.vstack([rows, arms]), size)
     other = RidgeModel(arms.T, penalty)
     other.restore(ridge.arrays())
-    np.testing.assert_array_equal(other.known().estimates, ridge.known().estimates)
+    np.testing.assert_array_equal(other.posterior().estimates, ridge.posterior().estimates)
 
 
 @pytest.mark.parametrize("penalty", [1e-9, 1e-2, 1.0, 30.0])
@@ -97,10 +98,10 @@ def test_estimates_hold_where_no_reward_was_seen(seed: int, tilt: float, penalty
     told = [(place, float(rng.choice([-1.0, 1.0])), float(10 ** rng.uniform(3, 12))) for place in range(40)]
     ridge, bank = RidgeModel(np.zeros((3, 0)), penalty), RidgeBank(1, 3, penalty)
     for place, reward, weight in told:
-        ridge.learn(rows[place], reward, weight)
+        ridge.update(rows[place], reward, weight)
         bank.update(0, rows[place], reward, weight)
     exact, asked = Weighed(rows, told, penalty), np.vstack([np.eye(3), across[None] / 2])
-    assert_exact(ridge.known(), exact, asked, 1.0)
+    assert_exact(ridge.posterior(), exact, asked, 1.0)
     means = np.array([float(dot(x, exact.theta)) for x in fractions_of(asked)])
     found = np.array([bank.estimates(x)[0] for x in asked])
     np.testing.assert_allclose(found, means, rtol=1e-6, atol=1e-6 * (1.0 + penalty**-0.5))
@@ -116,10 +117,10 @@ def test_discounting_loses_nothing_where_little_is_known(
     rng = np.random.default_rng(4)
     arms = rng.standard_normal((4, 5))
     arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
-    fit, told = models.Discounted(rate=rate).start(np.ascontiguousarray(arms.T), penalty), []
+    fit, told = models.Discounted(rate=rate).new_model(np.ascontiguousarray(arms.T), penalty), []
     for _ in range(40):
         arm, reward, weight = int(rng.integers(4)), float(rng.normal()), float(heaviest ** rng.random())
-        fit.learn(arm, reward, weight)
+        fit.update(arm, reward, weight)
         told.append((arm, reward, weight))
     ages = range(len(told) - 1, -1, -1)
 
@@ -133,8 +134,8 @@ def test_discounting_loses_nothing_where_little_is_known(
     turned = [solve(once.gram, x) for x in fractions_of(asked)]  # V^-1 x
     roots = np.sqrt([float(dot(u, [dot(row, u) for row in twice.gram])) for u in turned])
     means = np.array([float(dot(x, once.theta)) for x in fractions_of(asked)])
-    known = fit.known()
-    on = known.on(np.ascontiguousarray(asked.T))
+    known = fit.posterior()
+    on = known.over(np.ascontiguousarray(asked.T))
     np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * (1.0 + roots.max()))
     np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
     assert known.log_det_ratio == pytest.approx(twice.log_det_ratio, rel=1e-7)
@@ -148,14 +149,14 @@ def test_log_odds_hold_where_no_reward_was_seen(weight: float, penalty: float) -
     arms = rng.standard_normal((2, 3))
     arms -= np.outer(arms @ across, across) / (across @ across)
     arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
-    fit, won = models.Logistic().start(np.ascontiguousarray(arms.T), penalty), np.zeros((2, 2))
+    fit, won = models.Logistic().new_model(np.ascontiguousarray(arms.T), penalty), np.zeros((2, 2))
     for turn in range(40):
         arm, reward, heavy = turn % 2, float(rng.random() < 0.6), weight * (1.0 + rng.random())
-        fit.learn(arm, reward, heavy)
+        fit.update(arm, reward, heavy)
         won[arm, int(reward)] += heavy
-    fitted = fit.known().on(np.ascontiguousarray(arms.T)).estimates
+    fitted = fit.posterior().over(np.ascontiguousarray(arms.T)).estimates
     np.testing.assert_allclose(fitted, won[:, 1] / won.sum(axis=1), atol=20 * penalty / weight + 1e-12)
-    theta, factor = fit.known().theta, fit.known().factor
+    theta, factor = fit.posterior().theta, fit.posterior().factor
     assert theta @ across == pytest.approx(0.0, abs=1e-6 * (1.0 + penalty**-0.5))
     assert np.linalg.norm(factor @ across) == pytest.approx(
         np.linalg.norm(across) / np.sqrt(penalty), rel=1e-6
@@ -182,11 +183,11 @@ def test_the_factor_does_not_depend_on_the_size_of_rewards(size: float) -> None:
     """It was found as theta + M'e - theta: with rewards of 1e16 it was nothing."""
     ridge, plain = (RidgeModel(np.eye(2) / 2) for _ in range(2))
     for turn in range(10):
-        ridge.learn(turn // 4 % 2, size)
-        plain.learn(turn // 4 % 2, 1.0)
-    np.testing.assert_array_equal(ridge.known().factor, plain.known().factor)
-    pulls = ridge.known().counts[0]
-    np.testing.assert_allclose(ridge.known().factor, np.diag(1 / np.sqrt(1 + pulls / 4)))
+        ridge.update(turn // 4 % 2, size)
+        plain.update(turn // 4 % 2, 1.0)
+    np.testing.assert_array_equal(ridge.posterior().factor, plain.posterior().factor)
+    pulls = ridge.posterior().counts[0]
+    np.testing.assert_allclose(ridge.posterior().factor, np.diag(1 / np.sqrt(1 + pulls / 4)))
     other = RidgeModel(np.eye(2) / 2)
     other.restore(ridge.arrays())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from infex import UCB1, Bandit, ContextReduction, Infex, LinUCB, RarelySwitchingUCB, every, models
-from infex.bandit import persistence
+from infex.bandit import archive
 from infex.errors import DamagedFile
 
 ESTIMATORS = [
@@ -30,9 +30,9 @@ def told(estimator: Any, policy: Any = LinUCB(), rounds: int = 9) -> Bandit:  # 
 
 def crafted(bandit: Bandit, path: Path, change: Callable[[Any, Any], None]) -> Bandit:
     bandit.save(path)
-    stored, arrays = persistence.read(path)
+    stored, arrays = archive.read(path)
     change(stored, arrays)
-    persistence.write(path, stored, arrays)
+    archive.write(path, stored, arrays)
     return Bandit.load(path)
 
 
@@ -41,7 +41,7 @@ def test_sums_that_are_none_are_refused(tmp_path: Path, estimator: Any) -> None:
     """Negated ones were believed: intervals were turned round, or no numbers."""
     names = [
         name
-        for name in told(estimator)._agent.memory.arrays()
+        for name in told(estimator)._agent.model.arrays()
         if name.endswith(("truth", "faded", "faded twice"))
     ]
     for name in names:

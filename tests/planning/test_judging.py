@@ -219,7 +219,7 @@ def test_a_choice_must_be_near_the_least_regret_of_the_fresh_problems(
 
 def _matches(known: Any, place: int, figures: Judged) -> bool:
     pool = Pool(known, 7, place)
-    policy: Any = infex.records.catalog.parse(figures.expression)
+    policy: Any = infex.registry.parse(figures.expression)
     seeds = range(pool.first, pool.first + figures.problems)
     runs = infex.play_many(pool.upto(figures.problems), policy, 300, seeds, paired=True)
     return bool(np.mean([run.regret for run in runs]) == pytest.approx(figures.regret.value))

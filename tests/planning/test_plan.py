@@ -18,6 +18,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 import infex
+from infex import registry
 from infex.cli.main import main
 from infex.cli.output import as_json
 from infex.errors import InfexError, LargeReward, UnevenFeatures
@@ -33,7 +34,6 @@ from infex.planning.planner import fitting
 from infex.planning.pools import Pool
 from infex.planning.race import Race
 from infex.planning.words import code_of, rounds_of
-from infex.records import catalog
 from infex.statistics import Interval
 from tests.planning.pace import Pace, lane
 from tests.reports import browser
@@ -254,7 +254,7 @@ def test_a_plan_keeps_its_limits_and_tells_what_it_tried() -> None:
     found = plan(**QUICK, max_share=0.1)
     assert isinstance(found.policy, infex.Infex)
     assert found.explorations == found.policy.schedule.count(300) <= 30  # type: ignore[union-attr]
-    assert found.recommended == catalog.expression(found.policy)
+    assert found.recommended == registry.expression(found.policy)
     namespace: dict[str, Any] = {"infex": infex}
     assert eval(found.code, namespace) == found.policy
     assert len({each.problems for each in found.candidates if each.alive}) == 1, "time was up in between"
@@ -558,7 +558,7 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
     data = json.loads(told.stdout)
     assert json.loads((tmp_path / "again" / "plan.json").read_text()) == data
     assert {"recommended", "settled", "explorations", "menu", "levels", "candidates"} <= set(data)
-    assert catalog.parse(data["recommended"]).schedule.count(300) == data["explorations"] <= 60
+    assert registry.parse(data["recommended"]).schedule.count(300) == data["explorations"] <= 60
     assert {"name", "factor", "holds", "judged"} <= set(data["menu"][0])
 
 

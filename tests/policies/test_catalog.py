@@ -26,7 +26,7 @@ from infex import (
     stretched,
 )
 from infex.errors import InvalidExpression
-from infex.records.catalog import expression, parse
+from infex.registry import expression, parse
 
 TEXTS = {
     "Greedy": Greedy(),

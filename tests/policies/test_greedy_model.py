@@ -22,15 +22,15 @@ from infex import (
     play,
 )
 from infex.errors import InvalidChoice, InvalidSetting
-from infex.policies.base import settled
-from infex.records.thing_labels import label_of
+from infex.policies.base import resolve_defaults
+from infex.registry import label_of
 from infex.testing import PolicyContract
 
 
 class Means:
     """The mean reward of each arm, 0.5 before its first."""
 
-    heeds_allowed = True
+    uses_allowed = True
 
     def __init__(self) -> None:
         self.sums: dict[int, float] = {}
@@ -107,7 +107,7 @@ def test_a_model_may_play_an_arm_that_exploring_may_not_try() -> None:
     class Second:
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             assert posterior.allowed is None
-            assert posterior.note is None
+            assert posterior.policy_state is None
             return Choice(1)
 
     bandit = Bandit(np.eye(3), Infex(LinUCB(), every(2), greedy=Second()), allowed=[True, False, True])
@@ -117,7 +117,7 @@ def test_a_model_may_play_an_arm_that_exploring_may_not_try() -> None:
 def test_what_a_model_cannot_be() -> None:
     class Noting:
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-            return Choice(0, note=1)
+            return Choice(0, policy_state=1)
 
     both = Means()
     with pytest.raises(InvalidSetting, match="cannot be the learner of both"):
@@ -129,7 +129,7 @@ def test_what_a_model_cannot_be() -> None:
     with pytest.raises(InvalidSetting, match="ties are the model's own"):
         Infex(LinUCB(), every(2), ties="random", greedy=Greedy())
     bandit = Bandit(np.eye(2), Infex(LinUCB(), every(2), greedy=Noting()))
-    with pytest.raises(InvalidChoice, match="may keep no note"):
+    with pytest.raises(InvalidChoice, match="may keep no policy state"):
         bandit.ask()
     assert bandit.t == 0
 
@@ -144,5 +144,5 @@ def test_a_model_is_named_copied_saved_and_given_its_delta(tmp_path: Path) -> No
     loaded = Bandit.load(tmp_path / "b.infex")
     assert len(first) == 5
     assert [loaded.ask().arm for _ in range(20)] == [bandit.ask().arm for _ in range(20)]
-    filled = settled(Infex(Uniform(), every(2), greedy=LinUCB()), 0.25)
+    filled = resolve_defaults(Infex(Uniform(), every(2), greedy=LinUCB()), 0.25)
     assert filled.greedy.delta == 0.25  # type: ignore[attr-defined]

@@ -7,15 +7,14 @@ import pytest
 
 import infex
 from infex import OLSBandit, environments
-from infex.simulation import compiled, simulator
+from infex.environments import fixed_arms
+from tests.simulation.in_python import play_in_python
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("seed", [1, 7, 13, 21, 34, 42, 55, 63, 77, 81, 90, 99])
 @pytest.mark.parametrize(("rule", "scale", "keep"), [("blocks", 3.0, 0.95), ("log", 4.0, 0.1)])
-def test_both_loops_play_the_same_arms(
-    seed: int, rule: Any, scale: float, keep: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_loops_play_the_same_arms(seed: int, rule: Any, scale: float, keep: float) -> None:
     """Sums were added up pull by pull in one and by runs in the other, and products in another order."""
     rng = np.random.default_rng(seed)
     arms = rng.standard_normal((9, 9)) * 10.0 ** rng.uniform(-8, 0, size=(9, 1))
@@ -24,8 +23,7 @@ def test_both_loops_play_the_same_arms(
     instance = environments.LinearInstance(arms, theta / np.linalg.norm(theta))
     policy = OLSBandit(rule=rule, scale=scale, keep=keep)
     compiled = infex.play(instance, policy, 300, seed, record=True)
-    monkeypatch.setattr(simulator, "compiled_spec", lambda policy: None)
-    plain = infex.play(instance, policy, 300, seed, record=True)
+    plain = play_in_python(instance, policy, 300, seed, record=True)
     np.testing.assert_array_equal(compiled.arms, plain.arms)
     np.testing.assert_array_equal(compiled.rewards, plain.rewards)
 
@@ -36,7 +34,7 @@ def test_a_run_in_parts_is_that_of_one(chunk: int, scale: float, monkeypatch: py
     """Parts may be forced all through, begin before the first round that is not forced, or after it."""
     instance = environments.gaussian(dim=4, arms=9, seed=2)
     whole = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
-    monkeypatch.setattr(compiled, "CHUNK", chunk)
+    monkeypatch.setattr(fixed_arms, "STRETCH", chunk)
     parts = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
     np.testing.assert_array_equal(parts.arms, whole.arms)
     assert parts.explored == whole.explored

@@ -32,8 +32,8 @@ from infex import (
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidSetting
 from infex.models.ridge import RidgeModel
-from infex.policies.base import traits_of
-from infex.policies.choice import picked, share, tied
+from infex.policies.base import policy_info
+from infex.policies.choice import best_arms, pick, pick_propensity
 from infex.streams import Rounds
 from tests.alike import probability
 
@@ -42,8 +42,8 @@ def posterior_of(estimates: list[float]) -> Posterior:
     """Posterior with these estimates: on basis arms, one reward of 2 x is an estimate of x."""
     ridge = RidgeModel(np.eye(len(estimates)))
     for arm, value in enumerate(estimates):
-        ridge.learn(arm, 2 * value)
-    return Posterior(ridge.known())
+        ridge.update(arm, 2 * value)
+    return Posterior(ridge.posterior())
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_infex_warns_once_of_a_schedule_that_explores_too_rarely(schedule: Any) 
 
 def test_the_theory_radius_at_the_papers_settings() -> None:
     ridge = RidgeModel(np.eye(10))
-    assert LinUCB(delta=1e-4).radius(Posterior(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
+    assert LinUCB(delta=1e-4).radius(Posterior(ridge.posterior())) == pytest.approx(5.291932, abs=1e-6)
     half = LinUCB(delta=1e-4, scale=0.5)
-    assert half.radius(Posterior(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
-    assert half.choosing_radius(Posterior(ridge.known())) == pytest.approx(5.291932 / 2, abs=1e-6)
+    assert half.radius(Posterior(ridge.posterior())) == pytest.approx(5.291932, abs=1e-6)
+    assert half.choosing_radius(Posterior(ridge.posterior())) == pytest.approx(5.291932 / 2, abs=1e-6)
 
 
 @given(
@@ -116,11 +116,11 @@ def test_the_radius_is_its_formula(
 ) -> None:
     ridge = RidgeModel(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
     for _ in range(pulls):
-        ridge.learn(0, 1.0)
+        ridge.update(0, 1.0)
     log_det_ratio = math.log1p(pulls / penalty)
     expected = noise * math.sqrt(log_det_ratio + 2 * math.log(1 / delta)) + math.sqrt(penalty) * bound
     policy = LinTS(noise=noise, bound=bound, delta=delta)
-    assert policy.radius(Posterior(ridge.known())) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+    assert policy.radius(Posterior(ridge.posterior())) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
 def test_a_tiny_delta_is_no_trouble() -> None:
@@ -130,7 +130,7 @@ def test_a_tiny_delta_is_no_trouble() -> None:
 
 def test_a_delta_of_one_before_any_data_is_no_trouble() -> None:
     for penalty in (0.3, 0.7, 3.0):
-        posterior = Posterior(RidgeModel(np.eye(5), penalty).known())
+        posterior = Posterior(RidgeModel(np.eye(5), penalty).posterior())
         choice = LinUCB(delta=1.0).choose(1, posterior, stream(1))
         assert (choice.arm, choice.explored, choice.propensity) == (0, True, 1.0)
 
@@ -173,12 +173,14 @@ def test_ties_within_rounding_go_to_the_lowest_index() -> None:
 def test_random_ties_are_drawn_evenly() -> None:
     scores = np.array([0.3, 0.1, 0.3, 0.3])
     rng = stream(1, "ties")
-    counts = np.bincount([picked(scores, "random", rng)[0] for _ in range(3000)], minlength=4)
+    counts = np.bincount([pick(scores, "random", rng)[0] for _ in range(3000)], minlength=4)
     assert counts[1] == 0
     assert np.all(np.abs(counts[[0, 2, 3]] - 1000) < 150)
-    assert tied(scores) == [0, 2, 3]
-    assert [share(scores, "random", arm) for arm in range(4)] == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3])
-    assert [share(scores, "lowest", arm) for arm in range(4)] == [1, 0, 0, 0]
+    assert best_arms(scores) == [0, 2, 3]
+    assert [pick_propensity(scores, "random", arm) for arm in range(4)] == pytest.approx(
+        [1 / 3, 0, 1 / 3, 1 / 3]
+    )
+    assert [pick_propensity(scores, "lowest", arm) for arm in range(4)] == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -248,12 +250,12 @@ def test_a_learner_is_told_all_rounds_or_its_own() -> None:
 
     for data, heard in (("shared", [1.0, 2.0]), ("own", [1.0])):
         listener = Listener()
-        traits = traits_of(Infex(listener, always(), data=data))
-        assert [pupil.learner for pupil in traits.pupils] == [listener]
-        traits.teach(0, np.zeros(1), 1.0, explored=True)
-        traits.teach(0, np.zeros(1), 2.0, explored=False)
+        info = policy_info(Infex(listener, always(), data=data))
+        assert [learner.learner for learner in info.learners] == [listener]
+        info.update(0, np.zeros(1), 1.0, explored=True)
+        info.update(0, np.zeros(1), 2.0, explored=False)
         assert listener.heard == heard
-    assert traits_of(Infex(LinUCB(), always())).pupils == ()
+    assert policy_info(Infex(LinUCB(), always())).learners == ()
 
 
 def test_own_data_of_a_policy_that_uses_explored_is_refused() -> None:

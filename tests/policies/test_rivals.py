@@ -26,15 +26,15 @@ from infex import (
     RarelySwitchingUCB,
     every,
     play,
+    registry,
 )
 from infex.environments import ChangingInstance, LinearInstance, changing, gaussian
 from infex.errors import InfexError, NotKept
 from infex.models.ridge import RidgeModel
 from infex.models.sums import Moments
-from infex.policies.base import settled
+from infex.policies.base import resolve_defaults
 from infex.policies.forced_sampling import is_forced
-from infex.records import catalog, registry
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation.compiled import forced_rounds
 from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
 from tests.alike import unnamed
@@ -85,7 +85,7 @@ def test_forced_rounds_are_those_of_the_definition(rule: Any, scale: float) -> N
 
 def test_the_preset_of_the_paper_forces_most_rounds_and_knows_the_gap() -> None:
     instance = gaussian(dim=10, arms=20, seed=1)
-    told = OLSBandit(preset="paper").informed(instance, 10_000)
+    told = OLSBandit(preset="paper").for_problem(instance, 10_000)
     assert told.scale == 800
     assert told.keep == instance.gaps[instance.gaps > 0].min()
     run = play(instance, OLSBandit(preset="paper"), 1000)
@@ -139,10 +139,10 @@ def test_ucb1_is_that_of_the_textbook() -> None:
     bandit = Bandit(np.eye(3), UCB1(noise=0.5))
     for arm, rewards in enumerate(([1.0, 0.0, 1.0], [1.0], [0.0, 0.0])):
         for reward in rewards:
-            bandit._agent.memory.learn(arm, reward, explored=True)
+            bandit._agent.model.learn(arm, reward, explored=True)
     n = 6
     by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
-    np.testing.assert_allclose(UCB1(noise=0.5).indices(bandit.posterior()), by_hand)
+    np.testing.assert_allclose(UCB1(noise=0.5).index(bandit.posterior()), by_hand)
 
 
 def test_rarely_switching_changes_its_arm_rarely() -> None:
@@ -247,10 +247,10 @@ def test_notes_survive_a_file(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("name", [*registry.POLICIES])
 def test_every_policy_plays_by_its_bare_name_and_its_expression_comes_back(name: str) -> None:
-    policy = catalog.parse(
+    policy = registry.parse(
         {"Infex": "Infex(LinUCB, every(5))", "Softened": "Softened(LinUCB)"}.get(name, name)
     )
-    assert catalog.parse(catalog.expression(policy)) == policy
+    assert registry.parse(registry.expression(policy)) == policy
     run = play(gaussian(dim=3, arms=6, seed=1), policy, 60)
     assert 0 < run.regret < 120
     again = play(gaussian(dim=3, arms=6, seed=1), policy, 60)
@@ -270,7 +270,7 @@ def test_every_policy_plays_by_its_bare_name_and_its_expression_comes_back(name:
     ],
 )
 def test_expressions_of_rivals_come_back(text: str) -> None:
-    assert catalog.expression(catalog.parse(text)) == text
+    assert registry.expression(registry.parse(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_bad_settings_are_refused_by_name(make: Any, message: str) -> None:
 )
 @pytest.mark.parametrize("kind", ["fixed", "changing"])
 def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
-    policy = settled(policy, 1 / 500)
+    policy = resolve_defaults(policy, 1 / 500)
 
     class Plain:
         """The same choices, in the plain loop."""
@@ -354,9 +354,9 @@ def test_sums_keep_their_carry_so_that_a_plane_stays_a_plane() -> None:
     pulls = rng.integers(5, size=100_000)
     rewards = rng.normal(size=pulls.size)
     for arm, reward in zip(pulls.tolist(), rewards.tolist(), strict=True):
-        ridge.learn(arms[arm], reward)
+        ridge.update(arms[arm], reward)
     slow = np.linalg.lstsq(arms[pulls], rewards, rcond=1e-10)[0]
-    np.testing.assert_allclose(ridge.known().moments.least_squares(), slow, atol=1e-9)
+    np.testing.assert_allclose(infex.Posterior(ridge.posterior()).moments.least_squares(), slow, atol=1e-9)
 
 
 def test_a_reduction_with_samples_is_played_saved_and_compared(tmp_path: Any) -> None:
@@ -389,7 +389,7 @@ def test_infex_of_a_reduction_learns_on_its_actions() -> None:
     assert any(np.array_equal(known.actions[:, k], features) for k in range(15))
 
 
-class Pupil:
+class Listener:
     """A learner that counts what it is taught."""
 
     def __init__(self) -> None:
@@ -404,24 +404,24 @@ class Pupil:
 
 def test_learners_inside_other_policies_are_taught_once_and_only_what_is_accepted() -> None:
     for wrap in (
-        lambda pupil: GreedyFirst(pupil),
-        lambda pupil: ContextReduction(pupil, np.eye(2)[None] / 2),
-        lambda pupil: Infex(GreedyFirst(pupil), every(1)),
+        lambda learner: GreedyFirst(learner),
+        lambda learner: ContextReduction(learner, np.eye(2)[None] / 2),
+        lambda learner: Infex(GreedyFirst(learner), every(1)),
     ):
-        pupil = Pupil()
-        bandit = Bandit(dim=2, policy=wrap(pupil))
+        learner = Listener()
+        bandit = Bandit(dim=2, policy=wrap(learner))
         for _ in range(5):
             bandit.tell(bandit.ask(np.eye(2) / 2), 1.0)
-        assert pupil.taught == 5
-    pupil = Pupil()
-    bandit = Bandit(np.eye(2), pupil, estimator=infex.models.Logistic())
+        assert learner.taught == 5
+    learner = Listener()
+    bandit = Bandit(np.eye(2), learner, estimator=infex.models.Logistic())
     decision = bandit.ask()
     for bad in ({"reward": 0.5}, {"reward": 1.0, "weight": -1}, {"reward": 1.0, "weight": 1e308}):
         with pytest.raises(InfexError):
             bandit.tell(decision, **bad)
-    assert pupil.taught == 0
+    assert learner.taught == 0
     bandit.tell(decision, 1.0)
-    assert pupil.taught == 1
+    assert learner.taught == 1
 
 
 def test_a_base_that_does_not_explore_is_not_charged_for_it() -> None:
@@ -463,10 +463,10 @@ def test_a_note_of_another_kind_of_policy_is_left_behind(tmp_path: Any) -> None:
     other = Bandit.load(tmp_path / "x.infex", Infex(RarelySwitchingUCB(), every(2)), adopt=True)
     assert other.ask().t == 6
     same = Bandit.load(tmp_path / "x.infex", Infex(LinUCB(), infex.paused(every(2), lambda t: False)))
-    assert same._agent.note == bandit._agent.note
+    assert same._agent.policy_state == bandit._agent.policy_state
 
 
 def test_large_whole_settings_come_back() -> None:
     for policy in (ExploreThenCommit(rounds=10**15), ContextReduction(seed=10**16 + 1)):
-        assert catalog.parse(catalog.expression(policy)) == policy
+        assert registry.parse(registry.expression(policy)) == policy
     assert is_forced("log", 1e308, 10**6)

@@ -21,7 +21,7 @@ from infex import (
     union,
 )
 from infex.errors import InvalidRound, InvalidSetting, OutOfReach
-from infex.schedules.base import chance, is_drawn
+from infex.schedules.base import explore_probability, is_random
 
 
 @pytest.mark.parametrize(
@@ -158,25 +158,25 @@ def test_a_budget_is_never_exceeded() -> None:
 
 def test_chances_of_exploring() -> None:
     jitter = jittered(4, seed=1)
-    assert chance(every(4), 4) == 1.0
-    assert chance(every(4), 5) == 0.0
-    assert chance(jitter, 401) == 0.25
-    assert chance(jitter | every(10), 410) == 1.0
-    assert chance(jitter | every(10), 401) == 0.25
-    assert chance(jitter | jittered(2, seed=1), 401) == pytest.approx(1 - 0.75 * 0.5)
-    assert chance(budget(jitter, 2), 5) == 0.25
-    assert chance(budget(jitter, 2), 9) == 0.0
-    assert chance(budget(every(4), 1), 4) == 1.0
-    assert chance(budget(every(4), 1), 8) == 0.0
-    assert chance(jitter | budget(jitter, 10), 3) is None
+    assert explore_probability(every(4), 4) == 1.0
+    assert explore_probability(every(4), 5) == 0.0
+    assert explore_probability(jitter, 401) == 0.25
+    assert explore_probability(jitter | every(10), 410) == 1.0
+    assert explore_probability(jitter | every(10), 401) == 0.25
+    assert explore_probability(jitter | jittered(2, seed=1), 401) == pytest.approx(1 - 0.75 * 0.5)
+    assert explore_probability(budget(jitter, 2), 5) == 0.25
+    assert explore_probability(budget(jitter, 2), 9) == 0.0
+    assert explore_probability(budget(every(4), 1), 4) == 1.0
+    assert explore_probability(budget(every(4), 1), 8) == 0.0
+    assert explore_probability(jitter | budget(jitter, 10), 3) is None
     unknown = budget(jitter | budget(jittered(3, 2), 5), 10)
-    assert chance(every(5) | unknown, 3) is None
-    assert chance(every(5) | unknown, 5) == 1.0
+    assert explore_probability(every(5) | unknown, 3) is None
+    assert explore_probability(every(5) | unknown, 5) == 1.0
     for t in range(1, 40):
-        told = chance(jitter, t)
+        told = explore_probability(jitter, t)
         left = 4 - (t - 1) % 4
         assert told == (0.0 if jitter.when((t + 3) // 4) < t else 1 / left)
-    assert [is_drawn(s) for s in (jitter, every(3) | jitter, budget(jitter, 1), every(3))] == [True] * 3 + [
+    assert [is_random(s) for s in (jitter, every(3) | jitter, budget(jitter, 1), every(3))] == [True] * 3 + [
         False
     ]
 
@@ -242,9 +242,9 @@ def test_a_users_schedule_needs_no_more_than_four_verbs() -> None:
     assert [t for t in range(1, 14) if joined.explores(t)] == [2, 3, 4, 5, 7, 8, 11, 12, 13]
     assert [joined.when(n) for n in range(1, 6)] == [2, 3, 4, 5, 7]
     assert budget(primes, 2).when(3) == math.inf
-    assert chance(joined, 5) == 1.0
+    assert explore_probability(joined, 5) == 1.0
     assert union(primes, Primes()).explores(7)
-    assert chance(primes, 4) == 0.0
+    assert explore_probability(primes, 4) == 0.0
 
 
 @pytest.mark.parametrize("built_in", [every(3), listed([2]), power(0.5), jittered(3), budget(every(3), 4)])

@@ -15,7 +15,6 @@ def in_python() -> Iterator[None]:
     """All runs inside are played in Python."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulator, "plan_of", lambda *asked: None)
-        patch.setattr(simulator, "compiled_spec", lambda policy: None)
         yield
 
 

@@ -8,8 +8,8 @@ import pytest
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, play, play_many, stretched
 from infex.environments import ChangingInstance, changing, contexts
 from infex.errors import NotKept
-from infex.policies.base import settled
-from infex.records.stream_names import stream_name
+from infex.policies.base import resolve_defaults
+from infex.registry import stream_name
 from infex.simulation import Run, simulator
 from infex.streams import stream
 from tests.policies.test_contract import Means
@@ -40,7 +40,7 @@ INSTANCES = [
 
 
 def interpreted(policy: Any, *given: Any, **more: Any) -> Run:
-    policy = settled(policy, 1 / given[1])
+    policy = resolve_defaults(policy, 1 / given[1])
     name = stream_name(policy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulator, "stream_name", lambda _: name)

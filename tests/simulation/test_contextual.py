@@ -19,12 +19,16 @@ from infex import (
     LinUCB,
     Sweep,
     Uniform,
+    budget,
     every,
     features,
+    guarded,
     models,
+    paused,
     play,
     play_many,
     stretched,
+    until_certain,
 )
 from infex.environments import ContextualInstance, contextual, contextual_arms, late, steps
 from infex.errors import InvalidArms, InvalidSetting
@@ -50,6 +54,9 @@ POLICIES: list[Any] = [
     Infex(LinTS(scale=0.3), stretched(1), data="own"),
     Infex(LinUCB(), every(3), data="own"),
     Infex(EpsilonGreedy(), every(2), ties="random"),
+    Infex(LinUCB(scale=0.3), guarded(every(2), 2.0)),
+    Infex(LinTS(scale=0.1), until_certain(every(2), scale=0.05), data="own"),
+    Infex(LinUCB(), budget(paused(every(3), every(5), "make up"), 9), ties="random"),
 ]
 
 
@@ -121,7 +128,7 @@ def test_a_run_is_what_a_bandit_with_a_disjoint_map_does(policy: Any) -> None:
         decision = bandit.ask(context=context)
         assert decision.arm == arm
         bandit.tell(decision, reward)
-    assert bandit._agent.memory.all.known().log_det_ratio == run.log_det_ratio
+    assert bandit._agent.model.all.posterior().log_det_ratio == run.log_det_ratio
     assert np.array_equal(bandit.pulls, run.counts)
 
 

@@ -16,6 +16,7 @@ from infex import (
     Infex,
     LinTS,
     LinUCB,
+    OLSBandit,
     RarelySwitchingUCB,
     Softened,
     every,
@@ -32,7 +33,7 @@ from infex.simulation.compiled import plan_of
 from tests.models.slow import by_first
 from tests.simulation.in_python import assert_same, play_in_python
 from tests.simulation.test_opened import skewed
-from tests.simulation.test_stateful import policies
+from tests.simulation.test_stateful import lassos, policies
 
 EXAMPLES = 150
 
@@ -86,6 +87,31 @@ def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
             play(instance, policy, horizon, seed, **more)
         return
     assert_same(play(instance, policy, horizon, seed, **more), slowly)
+
+
+forced = st.one_of(
+    lassos,
+    st.builds(
+        OLSBandit,
+        rule=st.sampled_from(["log", "blocks"]),
+        scale=st.sampled_from([None, 2.5]),
+        keep=st.sampled_from([0.0, 0.5]),
+    ),
+)
+
+
+@given(
+    policy=forced, anew=st.booleans(), moves=moving, slow=lateness, law=laws, seed=st.integers(0, 99),
+    horizon=st.sampled_from([1, 2, 40, 120]),
+)  # fmt: skip
+@settings(max_examples=EXAMPLES // 2, deadline=None)
+def test_forced_sampling_is_the_same_to_the_last_bit(
+    policy: Any, anew: bool, moves: Any, slow: Any, law: Any, seed: int, horizon: int
+) -> None:
+    instance = problem(anew, seed, moves, slow, False, law)
+    assert runs_compiled(instance, policy, None)
+    slowly = play_in_python(instance, policy, horizon, seed, record=True)
+    assert_same(play(instance, policy, horizon, seed, record=True), slowly)
 
 
 @pytest.mark.parametrize("data", ["shared", "own"])

@@ -13,7 +13,7 @@ from infex.environments import changing, gaussian, late
 from infex.environments.reward_laws import RewardSource
 from infex.errors import InvalidSetting
 from infex.models import Discounted, Logistic
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 from infex.simulation.run import Run
 from tests.simulation.in_python import assert_same, in_python
 
@@ -72,7 +72,7 @@ def asked_and_told(
                 due[t + int(delays[t - 1])].append((decision, reward))
             for told in due.pop(t, ()):
                 bandit.tell(*told)
-    return arms, explored, bandit._agent.memory.all.known().log_det_ratio
+    return arms, explored, bandit._agent.model.all.posterior().log_det_ratio
 
 
 @given(

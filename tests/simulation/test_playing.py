@@ -32,10 +32,10 @@ from infex import (
 )
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
-from infex.environments import ChangingInstance, LinearInstance, gaussian
+from infex.environments import ChangingInstance, LinearInstance, fixed_arms, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
-from infex.policies.base import settled, traits_of
-from infex.records.stream_names import stream_name
+from infex.policies.base import policy_info, resolve_defaults
+from infex.registry import stream_name
 from infex.simulation import Run, compiled, play, python_loop, simulator
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
@@ -96,7 +96,7 @@ class Plain:
 
     def __init__(self, policy: Any) -> None:
         self.policy = policy
-        self.uses_explored = traits_of(policy).uses_explored
+        self.uses_explored = policy_info(policy).uses_explored
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         choice: Choice = self.policy.choose(t, posterior, rng)
@@ -105,7 +105,7 @@ class Plain:
 
 def play_plain(monkeypatch: pytest.MonkeyPatch, policy: Any, *given: Any, **more: Any) -> Run:
     """A run in Python with the draws that the policy has in the compiled loop."""
-    policy = settled(policy, 1 / given[1])
+    policy = resolve_defaults(policy, 1 / given[1])
     name = stream_name(policy)
     with monkeypatch.context() as patch:
         patch.setattr(simulator, "stream_name", lambda _: name)
@@ -220,7 +220,7 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         Infex(LinUCB(), power(0.5)),
     ]
     whole = [play(instance, policy, 3000, record=True) for policy in policies]
-    monkeypatch.setattr(compiled, "CHUNK", 97)
+    monkeypatch.setattr(fixed_arms, "STRETCH", 97)
     for policy, run in zip(policies, whole, strict=True):
         cut = play(instance, policy, 3000, record=True)
         np.testing.assert_array_equal(cut.arms, run.arms)
@@ -273,7 +273,7 @@ def test_a_schedule_may_play_runs_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
             return super().explores(t)
 
     instance = gaussian(dim=2, arms=3, seed=1)
-    monkeypatch.setattr(compiled, "CHUNK", 97)
+    monkeypatch.setattr(fixed_arms, "STRETCH", 97)
     runs = [play(instance, Infex(LinTS(), make(5)), 400, record=True) for make in (Thinking, Moody)]
     uniforms = instance.draws(0).random(400)
     for run in runs:

@@ -42,10 +42,12 @@ class Counting:
     """Reads pulls where there are any, draws, and notes how often it was asked."""
 
     def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
-        note = (posterior.note or 0) + 1
-        if posterior.counted and rng.random() < 0.5:
-            return Choice(int(np.argmin(posterior.pulls + posterior.sums)), note=note)
-        return Choice((best(posterior.perturbed(1.0, rng)) + note) % len(posterior), note=note)
+        policy_state = (posterior.policy_state or 0) + 1
+        if posterior.has_counts and rng.random() < 0.5:
+            return Choice(int(np.argmin(posterior.pulls + posterior.sums)), policy_state=policy_state)
+        return Choice(
+            (best(posterior.perturbed(1.0, rng)) + policy_state) % len(posterior), policy_state=policy_state
+        )
 
 
 class Declining:
@@ -70,7 +72,9 @@ class Thrifty:
 
     def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
         spent = posterior.spent
-        return Choice((spent.done + int(1000 * spent.cost) + posterior.moments.told + t) % len(posterior))
+        return Choice(
+            (spent.done + int(1000 * spent.cost) + posterior.moments.n_observations + t) % len(posterior)
+        )
 
 
 BASES = [Optimist(), Counting(), Declining(), Naming(), Thrifty()]

@@ -7,7 +7,7 @@ import pytest
 
 from infex import Infex, LinTS, LinUCB, Run, every, play
 from infex.environments import LinearInstance, gaussian
-from infex.records.stream_names import stream_name
+from infex.registry import stream_name
 
 
 def test_many_policies_are_told_apart() -> None:

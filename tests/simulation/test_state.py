@@ -92,7 +92,7 @@ def test_many_plain_problems_with_a_weight_that_counts_are_those_of_fresh_object
 
 def test_runs_that_begin_with_what_was_learnt_begin_with_the_same_problem() -> None:
     learnt = RidgeModel(np.zeros((3, 0)))
-    learnt.learn(np.array([0.5, 0.1, 0.2]), 1.0)
+    learnt.update(np.array([0.5, 0.1, 0.2]), 1.0)
 
     def runs(seeds: Any) -> list[infex.simulation.Run]:
         problem = ChangingInstance(theta=PLAIN.theta, arms=5, rewards=FadingLaw())

@@ -35,10 +35,10 @@ from infex import (
     until_certain,
 )
 from infex.core.choosing import smallest_eigenvalue
-from infex.environments import LinearInstance, gaussian
-from infex.policies.base import traits_of
+from infex.environments import LinearInstance, fixed_arms, gaussian
+from infex.policies.base import policy_info
 from infex.policies.compiled import CompiledSpec, compiled_spec
-from infex.simulation import compiled, play
+from infex.simulation import play
 from infex.testing import odd_boards
 from tests.simulation.in_python import assert_same, play_in_python
 from tests.simulation.test_playing import instances
@@ -159,7 +159,7 @@ def test_lasso_bandits_are_the_same_to_the_last_bit(
 def test_lasso_bandits_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = gaussian(dim=4, arms=12, seed=1)
     whole = [play(instance, policy, 300, record=True) for policy in (LassoBandit(), AgnosticLassoBandit())]
-    monkeypatch.setattr(compiled, "CHUNK", 97)
+    monkeypatch.setattr(fixed_arms, "STRETCH", 97)
     for run in whole:
         np.testing.assert_array_equal(play(instance, run.policy, 300, record=True).arms, run.arms)
 
@@ -187,7 +187,7 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         Infex(LinTS(), budget(every(2), 9, window=110), data="own"),
     ]
     whole = [play(instance, policy, 1000, record=True) for policy in chosen]
-    monkeypatch.setattr(compiled, "CHUNK", 97)
+    monkeypatch.setattr(fixed_arms, "STRETCH", 97)
     for policy, run in zip(chosen, whole, strict=True):
         np.testing.assert_array_equal(play(instance, policy, 1000, record=True).arms, run.arms)
 
@@ -214,7 +214,7 @@ def test_a_softened_base_is_no_shortcut_in_a_bandit() -> None:
     form = compiled_spec(policy)
     assert isinstance(form, CompiledSpec)
     assert not form.is_plain
-    assert traits_of(policy).gate is None
+    assert policy_info(policy).controlled_schedule is None
 
 
 @given(dim=st.integers(1, 12), rank=st.integers(0, 12), seed=st.integers(0, 10**6))

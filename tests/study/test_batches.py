@@ -415,7 +415,7 @@ class Noting:
     said: float
 
     def choose(self, t: int, posterior: infex.Posterior, rng: np.random.Generator) -> infex.Choice:
-        return infex.Choice(0, note=np.float64(self.said))
+        return infex.Choice(0, policy_state=np.float64(self.said))
 
 
 def test_a_decision_that_cannot_be_written_is_not_taken(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import infex
 from infex import features, models
 from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, UnknownDecision
-from infex.models.noise import noise_sums_kept
+from infex.models.noise import SquaredRewards
 from infex.study import erasing
 from infex.study.entries import BEGINNING
 from infex.study.opening import replayed
@@ -33,9 +33,9 @@ def contexts_of(settings: dict[str, Any], count: int) -> list[Any]:
 
 def sums(study: Study) -> list[np.ndarray[Any, Any]]:
     """V and b, of all rewards and of exploring rounds."""
-    memory = study._desk.standing.bandit._agent.memory
+    memory = study._desk.standing.bandit._agent.model
     kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
-    return [np.asarray(array) for each in kept for array in (each.known().theta, each.known().factor)]
+    return [np.asarray(array) for each in kept for array in (each.posterior().theta, each.posterior().factor)]
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -158,7 +158,7 @@ def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarra
     from infex.study.cases import case_of
 
     bandit = infex.Bandit(**{"policy": POLICY, **settings})
-    memory = bandit._agent.memory
+    memory = bandit._agent.model
     for entry in entries:
         if entry.kind == "reward":
             case = case_of(entry.key, [each for each in entries if each.key == entry.key])
@@ -168,7 +168,7 @@ def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarra
             assert case.reward is not None
             memory.learn(case.on, case.reward, case.decision.explored)
     kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
-    return [np.asarray(array) for each in kept for array in (each.known().theta, each.known().factor)]
+    return [np.asarray(array) for each in kept for array in (each.posterior().theta, each.posterior().factor)]
 
 
 def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,10 +236,10 @@ def test_what_is_left_of_rewards_that_were_nothing_can_be_saved(
 
 
 def test_a_file_with_less_than_nothing_left_by_rounding_loads() -> None:
-    found = noise_sums_kept([-1e-16, 0.0, 0.0], 2.0)
+    found = SquaredRewards.restored([-1e-16, 0.0, 0.0], 2.0)
     assert found.figures == (0.0, 0.0, 0.0)
     with pytest.raises(DamagedFile, match="squares of rewards cannot be below 0"):
-        noise_sums_kept([-0.1, 0.0, 0.0], 2.0)
+        SquaredRewards.restored([-0.1, 0.0, 0.0], 2.0)
 
 
 SETTINGS_OF_SHARED = {

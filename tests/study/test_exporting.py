@@ -62,15 +62,15 @@ def test_an_export_has_the_decisions_of_those_held_out_and_says_so(tmp_path: Pat
     log, decisions, rewards = exported(tmp_path, **given)
     assert sorted(log.others["id"]) == sorted(decisions)
     assert log.held_out is not None
-    assert log.probability is not None
+    assert log.propensity is not None
     assert log.greedy is not None
     rows = zip(
-        log.others["id"].tolist(), log.held_out, log.arm, log.greedy, log.probability, log.reward, strict=True
+        log.others["id"].tolist(), log.held_out, log.arm, log.greedy, log.propensity, log.reward, strict=True
     )
-    for key, held, arm, greedy, probability, reward in rows:
+    for key, held, arm, greedy, propensity, reward in rows:
         decision = decisions[key]
         assert held == (decision.reason == "held out")
-        assert (arm, greedy, probability) == (decision.arm, decision.greedy, decision.propensity)
+        assert (arm, greedy, propensity) == (decision.arm, decision.greedy, decision.propensity)
         assert np.array_equal(reward, rewards.get(key, np.nan), equal_nan=True)
     assert "held out" in str(log)
     write(log, tmp_path / "again.parquet")
@@ -82,16 +82,16 @@ def test_evaluation_judges_the_policy_by_its_own_rounds_and_others_by_those_held
     own = [key for key in rewards if decisions[key].reason != "held out"]
     held = [key for key in rewards if decisions[key].reason == "held out"]
     assert log.held_out is not None
-    found = evaluate(log, {"now": logged, "b": 1}, way="model")
-    same = evaluate(log.take(~log.held_out), {"now": logged, "b": 1}, way="model")
+    found = evaluate(log, {"now": logged, "b": 1}, estimator="dm")
+    same = evaluate(log.take(~log.held_out), {"now": logged, "b": 1}, estimator="dm")
     assert (found["now"].value, found["b"].value) == (same["now"].value, same["b"].value)
     assert f"{log.held_out.sum()} decisions for those held out are left out" in str(found)
-    alone = evaluate(log.take(log.held_out), {"now": logged, "b": 1}, way="weights")
+    alone = evaluate(log.take(log.held_out), {"now": logged, "b": 1}, estimator="ips")
     assert alone["now"].value == pytest.approx(np.mean([rewards[key] for key in held]))
     weighted = [3.0 * rewards[key] * (decisions[key].arm == 1) for key in held]  # each arm had 1 in 3
     assert alone["b"].value == pytest.approx(np.mean(weighted))
     parts = evaluate_parts([log.take(slice(0, 300)), log.take(slice(300, None))], {"b": 1})
-    assert parts["b"].model == pytest.approx(same["b"].value)
+    assert parts["b"].dm == pytest.approx(same["b"].value)
     warm = infex.evaluation.bandit(log, POLICY)
     assert (warm.t, int(warm.pulls.sum())) == (log.round[~log.held_out].max(), len(own))  # type: ignore[union-attr]
 
@@ -99,11 +99,11 @@ def test_evaluation_judges_the_policy_by_its_own_rounds_and_others_by_those_held
 def test_one_arm_that_those_held_out_got_for_sure_says_nothing_of_others(tmp_path: Path) -> None:
     log, decisions, rewards = exported(tmp_path, holdout_policy={"arm": 1})
     alone = log.take(log.held_out)
-    assert set(alone.probability.tolist()) == {1.0}  # type: ignore[union-attr]
+    assert set(alone.propensity.tolist()) == {1.0}  # type: ignore[union-attr]
     held = [reward for key, reward in rewards.items() if decisions[key].reason == "held out"]
-    assert evaluate(alone, {"b": 1}, way="weights")["b"].value == pytest.approx(np.mean(held))
+    assert evaluate(alone, {"b": 1}, estimator="ips")["b"].value == pytest.approx(np.mean(held))
     with pytest.raises(NoSupport):
-        evaluate(alone, {"c": 2}, way="weights")
+        evaluate(alone, {"c": 2}, estimator="ips")
 
 
 def test_arms_that_come_and_go_have_one_place_for_all_also_for_those_held_out(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_any_order_and_repetition_of_rewards_comes_to_the_same(tmp_path: Path) -
             study.ask_many(keys)
             order = rng.permutation(np.repeat(np.arange(200), 3)).tolist()
             study.tell_many([keys[n] for n in order], [n / 200 for n in order])
-            known = study._desk.standing.bandit._agent.memory.all.known()
+            known = study._desk.standing.bandit._agent.model.all.posterior()
             factors.append((known.theta, known.factor))
     for found, expected in zip(*factors, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -1,6 +1,0 @@
-"""What is kept as plain, versioned records, and back: settings, notes, decisions."""
-
-from infex.records.registry import ENVIRONMENTS, ESTIMATORS, FEATURES, POLICIES, SCHEDULES
-from infex.records.settings import from_record, to_record
-
-__all__ = ["ENVIRONMENTS", "ESTIMATORS", "FEATURES", "POLICIES", "SCHEDULES", "from_record", "to_record"]

@@ -1,0 +1,174 @@
+"""What policies declare, read by one walk, whatever they are made of."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import (
+    Bandit,
+    Choice,
+    ExploreThenCommit,
+    Greedy,
+    GreedyFirst,
+    Infex,
+    LinUCB,
+    Posterior,
+    Softened,
+    every,
+)
+from infex.environments import gaussian
+from infex.errors import InvalidSetting, LargeReward
+from infex.policies.base import HOOKS, policy_info, with_settings
+from infex.testing import PolicyContract
+from infex.testing.policies import lookalikes
+
+ARMS = np.eye(2)
+
+
+class Plain:
+    """A wrapper that is no dataclass."""
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, posterior, rng)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A wrapper that is a dataclass."""
+
+    base: Any
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, posterior, rng)  # type: ignore[no-any-return]
+
+
+WRAPPERS: list[Any] = [Plain, Frozen, GreedyFirst, Softened, lambda base: Infex(base, every(2))]
+
+
+@pytest.mark.parametrize("outer", WRAPPERS)
+@pytest.mark.parametrize("inner", WRAPPERS)
+def test_hooks_are_found_however_deep_they_stand(outer: Any, inner: Any) -> None:
+    base = LinUCB(noise=3.0, bound=2.0)
+    if outer is Softened and inner is WRAPPERS[-1]:
+        with pytest.raises(InvalidSetting, match=r"cannot be softened: .* put Softened inside"):
+            outer(inner(base))
+        return
+    info = policy_info(outer(inner(base)))
+    assert info.chain[-1] is base
+    assert len(info.chain) == 3
+    assert info.reward_bound == 2.0 + 8 * 3.0
+    posterior = Bandit(ARMS, base).posterior()
+    assert info.radius is not None
+    assert info.radius(posterior) == base.radius(posterior)
+
+
+def test_rewards_far_beyond_the_settings_of_a_policy_deep_inside_are_warned_of() -> None:
+    for policy in (Infex(GreedyFirst(LinUCB()), every(2)), Plain(Plain(LinUCB()))):
+        bandit = Bandit(ARMS, policy)
+        with pytest.warns(LargeReward):
+            bandit.tell(bandit.ask(), 1000.0)
+
+
+@pytest.mark.parametrize("wrap", [Plain, Frozen, lambda base: Plain(Frozen(Plain(base)))])
+def test_a_policy_that_asks_for_the_horizon_is_told_inside_any_wrapper(wrap: Any) -> None:
+    wrapped = wrap(ExploreThenCommit())
+    run = infex.play(gaussian(dim=2, arms=3, seed=1), wrapped, 200)
+    plain = infex.play(gaussian(dim=2, arms=3, seed=1), ExploreThenCommit(), 200)
+    assert run.explored == plain.explored > 0
+    assert policy_info(wrapped).chain[-1] == ExploreThenCommit()  # it stays as it was
+
+
+def test_another_base_leaves_the_wrapper_as_it_is() -> None:
+    wrapper = Plain(LinUCB())
+    other = with_settings(wrapper, base=Greedy())
+    assert isinstance(other, Plain)
+    assert (other.base, wrapper.base) == (Greedy(), LinUCB())
+
+
+def test_a_hook_that_is_no_method_is_refused_by_name() -> None:
+    class Odd(Plain):
+        radius = 2.0
+
+    with pytest.raises(InvalidSetting, match="radius of Odd is no method, but infex reads it as one"):
+        Bandit(ARMS, Odd(LinUCB()))
+
+
+def test_a_circle_of_bases_ends() -> None:
+    one = Plain(None)
+    one.base = Plain(one)
+    assert len(policy_info(one).chain) == 2
+
+
+def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
+    class Misspelt:
+        use_explored = True
+
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            return Choice(0)
+
+        def propensities(self, t: int, posterior: Posterior, arm: int) -> float:
+            return 1.0
+
+    class TestMisspelt(PolicyContract):
+        def make(self) -> Any:
+            return Misspelt()
+
+    assert lookalikes(Misspelt()) == ["propensities", "use_explored"]
+    with pytest.raises(AssertionError, match=r"has \['propensities', 'use_explored'\]: nobody reads"):
+        TestMisspelt().test_it_has_no_attribute_that_looks_like_a_hook_and_is_none()
+    assert "uses_explored" in HOOKS
+
+
+def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> None:
+    inner = Infex(LinUCB(), infex.budget(every(2), 1, window=50))
+    outer = Infex(inner, infex.budget(every(2), 3, window=70))
+    assert policy_info(outer).lookback == 70
+    assert policy_info(Plain(inner)).lookback == 50
+
+
+def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.heard: list[float] = []
+
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            return Choice(0)
+
+        def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+            self.heard.append(reward)
+
+    for wrap in WRAPPERS:
+        learner = Listener()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bandit = Bandit(ARMS, wrap(wrap(learner)))
+        bandit.tell(bandit.ask(), 0.5)
+        assert learner.heard == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("uses_allowed", lambda self: False),
+        ("uses_explored", lambda self: True),
+        ("uses_explored", "no"),
+        ("reports_explored", 1.0),
+        ("reward_bound", "much"),
+    ],
+)
+def test_a_hook_of_another_kind_is_refused(name: str, value: Any) -> None:
+    """A method in the place of a word was true, and a forbidden arm explored."""
+
+    def choose(self: Any, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(0)
+
+    policy = type("Mine", (), {"choose": choose, name: value})()
+    with pytest.raises(InvalidSetting, match=f"{name} of Mine must be"):
+        Bandit(np.eye(2), policy, allowed=[False, True])
