@@ -133,6 +133,7 @@ MIXED = (places(0, -1, 1, -1, 2), places(0, 1, 0, 2, 0), numbers(3, D), numbers(
 
 # Of each public name: what to call, after whatever went before, and good arguments, by position or by name.
 CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
+    "ridge.finite_array": lambda: (ridge.finite_array, ("x", numbers(D), (D,))),
     "ridge.add_rewards": lambda: (ridge.add_rewards, (np.zeros((2, D + 1, D)), 1.0, numbers(D), 1.0, 0.5)),
     "ridge.check_sizes": lambda: (ridge.check_sizes, ("x", numbers(D))),
     "ridge.check_factor": lambda: (ridge.check_factor, (numbers(D, D), 1.0)),
@@ -191,7 +192,6 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "bank.RidgeBank.note": lambda: (a_bank().note, (1, 1.0, 0.5)),
     "bank.RidgeBank.estimates": lambda: (a_bank().estimates, (numbers(C),)),
     "bank.RidgeBank.lengths": lambda: (a_bank().lengths, (numbers(C),)),
-    "bank.RidgeBank.length": lambda: (a_bank().length, (1, numbers(C))),
     "bank.RidgeBank.radii": lambda: (a_bank().radii, (1.0, 1.0, 0.1)),
     "bank.RidgeBank.deviations": lambda: (a_bank().deviations, (numbers(C), numbers(K, C))),
     "bank.RidgeBank.optimistic": lambda: (a_bank().optimistic, (1, numbers(C), 1.0)),
