@@ -80,6 +80,7 @@ from infex.features.base import ScaledMap, checked_map, encoder_of
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import Taught
+from infex.logs.log_rows import LogRow
 from infex.models.base import Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_of
 from infex.models.pending import PendingWay
@@ -252,7 +253,7 @@ class Bandit:
             request = self._arms.read(request)
             record = self._decide(request, id)
             if self._log is not None:
-                self._write_rows([(request, record)])
+                self._write_rows([self._log_row(request, record)])
             self._apply(record)
         return record.decision
 
@@ -286,19 +287,20 @@ class Bandit:
             requests = self._arms.requests(asked, labels, BatchRules(allowed, offered, explore))
             keys = self._own_ids(ids, len(requests))
             account, policy_state = self._agent.account.copy(), self._agent.policy_state
-            taken: list[tuple[Request, DecisionRecord]] = []
+            taken: list[DecisionRecord] = []
+            rows: list[LogRow] = []
             try:
                 while len(taken) < len(requests):
                     request = self._arms.read(requests[len(taken)])
                     record = self._decide(request, keys[len(taken)])
-                    self._apply(record)
-                    taken.append((request, record))
+                    self._log_and_apply(request, record, rows)
+                    taken.append(record)
                     for key in keys[len(taken) : len(taken) + self._repeats(request, record)]:
                         record = self._repeated(record, key)
-                        self._apply(record)
-                        taken.append((request, record))
+                        self._log_and_apply(request, record, rows)
+                        taken.append(record)
                 if self._log is not None:
-                    self._write_rows(taken)
+                    self._write_rows(rows)
             except BaseException as error:
                 self._agent.account, self._agent.policy_state = account, policy_state
                 self._pending.remove_after(account.t)
@@ -306,7 +308,7 @@ class Bandit:
                 if isinstance(error, InfexError) and len(requests) > 1 and len(taken) < len(requests):
                     raise type(error)(f"request {len(taken)}: {error}") from error
                 raise
-        return Decisions(record.decision for _, record in taken)
+        return Decisions(record.decision for record in taken)
 
     def _repeats(self, request: Request, record: DecisionRecord) -> int:
         """How many further rounds of a batch have the decision that was just applied.
@@ -356,7 +358,7 @@ class Bandit:
         with self._lock:
             record = self._checked(record)
             if self._log is not None:
-                self._write_rows([(request_behind(self._arms, record), record)], entered=True)
+                self._write_rows([row_of(self._arms, request_behind(self._arms, record), record, None)])
             if not record.own_id:
                 self._ids.adopt(record.decision.id, record.decision.t)
             self._apply(record)
@@ -1216,12 +1218,18 @@ class Bandit:
                 self._log.close()
             self._log = log
 
-    def _write_rows(self, taken: list[tuple[Request, DecisionRecord]], entered: bool = False) -> None:
+    def _log_and_apply(self, request: Request, record: DecisionRecord, rows: list[LogRow]) -> None:
+        """Applies a decision; its row, if there is a log, shows the posterior it was taken on."""
+        if self._log is not None:
+            rows.append(self._log_row(request, record))
+        self._apply(record)
+
+    def _log_row(self, request: Request, record: DecisionRecord) -> LogRow:
+        """The row of a decision that is not applied yet."""
+        return row_of(self._arms, request, record, self._laws(request, record.decision))
+
+    def _write_rows(self, rows: list[LogRow]) -> None:
         assert self._log is not None
-        rows = [
-            row_of(self._arms, request, record, None if entered else self._laws(request, record.decision))
-            for request, record in taken
-        ]
         self._log.write((self._ids.name, self._agent.account.changes), self.log_header(), rows)
 
     def log_header(self) -> Any:

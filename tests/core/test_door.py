@@ -427,7 +427,7 @@ def played(kind: Callable[..., Any], *rounds: Any) -> Callable[..., Any]:
 def public_calls() -> Iterator[str]:
     """Every function, class and method in the stubs of the core; properties are read of every object."""
     enums = {"IntEnum"}
-    for stub in Path(infex.core.__path__[0]).glob("*.pyi"):
+    for stub in (Path(infex.__file__).parent / "core").glob("*.pyi"):
         for node in ast.parse(stub.read_text()).body:
             if isinstance(node, ast.FunctionDef):
                 yield f"{stub.stem}.{node.name}"
