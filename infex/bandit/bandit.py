@@ -42,7 +42,7 @@ from infex.bandit.exploration import Exploration, warn_if_underexplored
 from infex.bandit.ids import Ids
 from infex.bandit.intervals import NoiseIntervals, checked_level
 from infex.bandit.logger import DecisionLogger, arm_count, header_of, request_behind, row_of
-from infex.bandit.pending import Pending, PendingEntry, moved
+from infex.bandit.pending import Pending, PendingEntry
 from infex.bandit.persistence import Parts, no_pulls, taught_of
 from infex.bandit.prior import Prior
 from infex.bandit.replication import Changes, Replication, new_deltas, shape_of
@@ -1065,21 +1065,20 @@ class Bandit:
             if self._agent.info.learners:
                 raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
-            columns = self._agent.model.columns
             if isinstance(before, Mapped) and isinstance(after, Mapped):
                 after.note_removal(self.t, stay, before.features.count, self._pending.oldest)
             self._replace_arms(after, stay)
-            changed = moved(stay, columns)
-            self._pending.change(changed)
+            removed = ArmsRemoved.of(stay, before)
+            self._pending.change(removed.on)
             if self._history is not None:
-                self._history.change(changed)
+                self._history.change(removed.on)
             self._track_pending(self.narrows)
             if self._log is not None:
                 with contextlib.suppress(StoreFailed):  # the next row says it again
                     self._write_rows(
                         []
                     )  # the log shows that arms went, also if others come before the next row
-            return ArmsRemoved.of(stay, before)
+            return removed
 
     def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
         agent, before, layout = self._agent, self._agent.model, arms.layout

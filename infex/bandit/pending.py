@@ -12,7 +12,7 @@ from infex.bandit.decision import Decision, Decisions
 from infex.checks import whole
 from infex.errors import DamagedFile, DuplicateId
 from infex.models.base import Arrays
-from infex.models.layout import GONE, NO_PLACE, ArmRow, DesignRow, DesignRows, Layout, PerArm
+from infex.models.layout import NO_PLACE, DesignRow, DesignRows, Layout, PerArm
 from infex.models.pending import PendingBatch
 from infex.policies.choice import MOST_LIKELY
 from infex.registry import reason_of
@@ -130,24 +130,6 @@ class Pending:
             )  # fmt: skip
             found[decision.id] = PendingEntry(decision, design.on(place))
         return Pending(found)
-
-
-def moved(places: Integers, columns: Floats) -> Callable[[DesignRow], DesignRow]:
-    """What rewards are learnt on after arms came to new places, `places` being their old ones.
-
-    A fixed arm that is gone is learnt by its features, of the old `columns`; of one with a regression of its
-    own nothing is learnt.
-    """
-    new = {old: place for place, old in enumerate(places.tolist()) if old != GONE}
-
-    def changed(on: DesignRow) -> DesignRow:
-        if isinstance(on, ArmRow):
-            return ArmRow(new.get(on.arm, GONE), on.context)
-        if isinstance(on, int):
-            return new[on] if on in new else np.array(columns[:, on])
-        return on
-
-    return changed
 
 
 def _texts(texts: Mapping[str, Any], name: str) -> list[Any]:

@@ -18,7 +18,7 @@ from infex.bandit.arms import (
     Mapped,
 )
 from infex.bandit.ids import Ids, past_from
-from infex.bandit.pending import Pending, moved
+from infex.bandit.pending import Pending
 from infex.bandit.prior import Prior
 from infex.bandit.replication import PREFIX, Replication, shape_of
 from infex.bandit.rewards import (
@@ -38,7 +38,7 @@ from infex.features.base import checked_map
 from infex.logs.log_marks import MARKS_KEPT, Taught
 from infex.models import Ridge
 from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
-from infex.models.layout import GONE, Layout, PerArm
+from infex.models.layout import GONE, ArmRow, DesignRow, Layout, PerArm
 from infex.models.state import ModelState
 from infex.policies.base import (
     DEFAULT_DELTA,
@@ -283,7 +283,12 @@ class Parts:
         places = np.array([known.get(label, GONE) for label in labels])
         if apart:
             agent.replace_model(model.rearranged(now, places))
-            changed = moved(places, model.columns)
+            new = {old: place for place, old in enumerate(places.tolist()) if old != GONE}
+
+            def changed(on: DesignRow) -> DesignRow:
+                assert isinstance(on, ArmRow)
+                return ArmRow(new.get(on.arm, GONE), on.context)
+
             self.pending.change(changed)
             if self.history is not None:
                 self.history.change(changed)
