@@ -122,11 +122,11 @@ class Pending:
         design = _design(columns, count, layout)
         found = {}
         for place in range(count):
-            probability, chance, law = (share[place] for share in shares)
+            propensity, explore_probability, base_propensity = (share[place] for share in shares)
             decision = Decision(
                 ids[place], int(rounds[place]), int(arm[place]), labels[place], bool(explored[place]),
                 int(greedy[place]), float(estimate[place]), float(low[place]), float(high[place]),
-                probability, reason_of(reasons[place]), chance, law,
+                propensity, reason_of(reasons[place]), explore_probability, base_propensity,
             )  # fmt: skip
             found[decision.id] = PendingEntry(decision, design.on(place))
         return Pending(found)
@@ -161,9 +161,9 @@ def _numbers(name: str, array: Any, count: int) -> Floats:
 
 
 def _shares(array: Any, count: int) -> list[float | None]:
-    shares = _numbers("a chance", array, count)
+    shares = _numbers("a probability", array, count)
     if not (np.isnan(shares) | ((shares >= 0.0) & (shares <= MOST_LIKELY))).all():
-        raise DamagedFile("a chance of a pending decision is not from 0 to 1")
+        raise DamagedFile("a probability of a pending decision is not from 0 to 1")
     return [None if share != share else share for share in shares.tolist()]  # NaN is not known
 
 

@@ -233,10 +233,10 @@ class Parts:
         _refuse_huge(layout, arrays)
         source = _source_of(path, header, columns, features, adopt)
         if not _same_kind(layout, source.layout):
-            held, given_layout = _told_layout(layout), _told_layout(source.layout)
+            held, given_layout = _layout_text(layout), _layout_text(source.layout)
             raise CannotLoad(f"{path} holds {held}, which cannot go on as {given_layout}")
         prior = Prior.restored(header["prior"], own_estimator)
-        model = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
+        model = _model_of(path, header, arrays, layout, own_policy, own_estimator, prior)
         model.pulls = _pulls_of(source, header["pulls"])
         agent = Agent(own_policy, model)
         agent.account.restore(header["account"])
@@ -372,7 +372,7 @@ def taught_of(kept: object) -> Taught:
     return Taught(kept)
 
 
-def _memory_of(
+def _model_of(
     path: FilePath,
     header: dict[str, Any],
     arrays: Arrays,
@@ -406,7 +406,7 @@ def _same_kind(held: Layout, given: Layout) -> bool:
     return not isinstance(held, PerArm) and not isinstance(given, PerArm)
 
 
-def _told_layout(layout: Layout) -> str:
+def _layout_text(layout: Layout) -> str:
     if isinstance(layout, PerArm):
         shared = f", and {layout.shared} shared features" if layout.shared else ""
         return f"a regression for each arm on contexts of {layout.dim} features{shared}"
