@@ -825,7 +825,12 @@ class Bandit:
         """
         checked_level(level)
         with self._lock:
-            mine, on = self._pending_entry(decision)
+            try:
+                mine, on = self._pending_entry(decision)
+            except AlreadyTold as error:
+                raise AlreadyTold(
+                    f"{error}: an interval is that of a pending decision; see `bandit.intervals` for now"
+                ) from None
             if mine.t <= self._agent.account.stale_through:
                 raise NotKept(
                     f"something was learnt or changed since {mine.id!r} was decided: ask for its interval "
