@@ -1,4 +1,7 @@
-"""A policy at work on what was learnt: it decides, which changes nothing; it applies that; it learns."""
+"""A policy with its model and exploration account: decide (pure), apply, learn.
+
+Bandits and simulated runs both go through it.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,10 @@ def play_round(
     reward: Callable[[int], float],
     offer: Offer | None = None,
 ) -> tuple[Choice, float]:
-    """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward."""
+    """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward.
+
+    `infex.testing` and `infex.verification` play their rounds by it.
+    """
     step = agent.decide(t, agent.posterior(offer), rng)
     agent.apply(*step.effects)
     choice = step.choice

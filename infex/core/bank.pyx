@@ -3,7 +3,7 @@
 import numpy as np
 
 from infex.core.posterior import probabilities, radius_of
-from infex.core.ridge import check_factor, check_run, check_sizes
+from infex.core.ridge import check_factor, check_run, check_sizes, finite_array
 from infex.errors import InvalidChoice, InvalidContext, InvalidReward, StalePosterior, UnknownArm
 
 from libc.math cimport isfinite, log, sqrt
@@ -80,9 +80,7 @@ cdef class RidgeBank:
         self.sums, self.solved = np.zeros((K, 2, c + 1, c)), np.zeros((K, c + 1, c))
         self.runs, self.counts = np.zeros((K, sizeof(Run) // sizeof(double))), np.zeros((2, K))
         if sums is not None:
-            if np.shape(sums) != self.sums.shape or not np.isfinite(sums).all():
-                raise ValueError(f"sums must be finite, of the shape {self.sums.shape}; got {np.shape(sums)}")
-            self.sums[:] = sums
+            self.sums[:] = finite_array("sums", sums, self.sums.shape)
         self._rooms = (
             np.zeros((c + c * (c + 1) // 2, K)), np.zeros((3, K)), np.zeros((4, c)), np.zeros(4 * c * c + 2 * c)
         )
@@ -239,9 +237,7 @@ cdef class RidgeBank:
             ("sums", sums, self.sums), ("solved", solved, self.solved), ("runs", runs, self.runs),
             ("counts", counts, self.counts),
         ):
-            array = np.array(given, dtype=np.float64)
-            if array.shape != mine.shape or not np.isfinite(array).all():
-                raise ValueError(f"{name} must be finite, of the shape {mine.shape}; got {array.shape}")
+            array = finite_array(name, given, mine.shape)
             check_sizes(name, array)
             kept.append((mine, array))
         check_factor(kept[1][1][:, : self.c], self.state.penalty)
@@ -297,12 +293,6 @@ cdef class RidgeBank:
         cdef const double[::1] x = row_of(context, self.c)
         self.widen(&x[0])
         return array_of(self.widths, self.K)
-
-    def length(self, int64_t arm, context):
-        """One arm's |x| in V_k^-1."""
-        cdef const double[::1] x = row_of(context, self.c)
-        self.refuse_arm(arm)
-        return sqrt(self.square_width(arm, &x[0]))
 
     def radii(self, double noise, double bound, double delta):
         """Every arm's confidence radius, by its own determinant, (K,)."""

@@ -13,6 +13,7 @@ import operator
 
 import numpy as np
 
+from infex.core.ridge import finite_array
 from infex.errors import InvalidReward
 
 from libc.math cimport INFINITY, copysign, exp, fabs, isfinite, log1p, sqrt
@@ -66,24 +67,6 @@ LOGISTIC_PROGRESS = PROGRESS_SIZE
 
 
 # What is given from Python
-
-def _array(name, value, shape):
-    """A copy of real numbers of this shape."""
-    given = np.asarray(value)
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be real numbers, got {given.dtype}")
-    if given.shape != shape:
-        raise ValueError(f"{name} must have the shape {shape}, got {given.shape}")
-    return np.array(given, dtype=np.float64, order="C")
-
-
-def _finite_array(name, value, shape):
-    """A copy of finite numbers of this shape."""
-    array = _array(name, value, shape)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite")
-    return array
-
 
 cdef double *_matrix(name, double[:, ::1] array, int64_t rows, int64_t columns) except NULL:
     if array is None or array.shape[0] != rows or array.shape[1] != columns:
@@ -513,8 +496,8 @@ def least_squares(gram, moment):
     gram, (d, d), is symmetric and positive semidefinite: its lower triangle is read.
     """
     cdef int64_t d = np.size(moment)
-    cdef const double[::1] right = _finite_array("moment", moment, (d,))
-    cdef const double[:, ::1] matrix = _finite_array("gram", gram, (d, d))
+    cdef const double[::1] right = finite_array("moment", moment, (d,))
+    cdef const double[:, ::1] matrix = finite_array("gram", gram, (d, d))
     cdef double[::1] theta = np.empty(d), memory = np.empty(sparse_size(d))
     cdef SparseRoom room
     if d > 0:
@@ -530,9 +513,9 @@ def lasso(gram, moment, double strength, start=None):
     gram, (d, d), is symmetric and positive semidefinite; the search starts from 0 if no start is given.
     """
     cdef int64_t d = np.size(moment)
-    cdef const double[::1] right = _finite_array("moment", moment, (d,))
-    cdef const double[:, ::1] matrix = _finite_array("gram", gram, (d, d))
-    cdef double[::1] theta = np.zeros(d) if start is None else _array("start", start, (d,))
+    cdef const double[::1] right = finite_array("moment", moment, (d,))
+    cdef const double[:, ::1] matrix = finite_array("gram", gram, (d, d))
+    cdef double[::1] theta = np.zeros(d) if start is None else np.array(finite_array("start", start, (d,)))
     cdef double[::1] memory = np.empty(sparse_size(d))
     cdef SparseRoom room
     if not 0.0 <= strength < INFINITY:
@@ -686,9 +669,9 @@ def solve_logistic(rows, losses, wins, double penalty, start, double[:, ::1] sol
     cdef int64_t n = len(rows), d = np.size(start)
     if d == 0:
         raise ValueError("start must have at least one number")
-    cdef const double[:, ::1] features = _array("rows", rows, (n, d))
-    cdef const double[::1] lost = _array("losses", losses, (n,)), won = _array("wins", wins, (n,))
-    cdef double[::1] theta = _array("start", start, (d,)), weights = np.empty(n), slope = np.empty(d)
+    cdef const double[:, ::1] features = finite_array("rows", rows, (n, d))
+    cdef const double[::1] lost = finite_array("losses", losses, (n,)), won = finite_array("wins", wins, (n,))
+    cdef double[::1] theta = np.array(finite_array("start", start, (d,))), weights = np.empty(n), slope = np.empty(d)
     cdef double[:, :, ::1] sums = np.zeros((2, d + 1, d))
     cdef State s
     _read_sums(&s, "sums", sums)
@@ -708,7 +691,7 @@ def update_logistic(x, double reward, double weight, double[:, ::1] solved, doub
         raise ValueError("x must have at least one number")
     if progress is None or progress.shape[0] != PROGRESS_SIZE:
         raise ValueError(f"progress must have {PROGRESS_SIZE} numbers")
-    cdef const double[::1] row = _array("x", x, (d,))
+    cdef const double[::1] row = finite_array("x", x, (d,))
     cdef State s
     room = room_for(&s, d, 1.0)
     solve_into(&s, _matrix("solved", solved, d + 1, d))
@@ -773,7 +756,7 @@ cdef class Fit:
         """
         if self.dim == 0:
             raise NotImplementedError("an estimator is a subclass of Fit")
-        cdef const double[::1] row = _finite_array("x", x, (self.dim,))
+        cdef const double[::1] row = finite_array("x", x, (self.dim,))
         if not isfinite(reward):
             raise InvalidReward(f"a reward must be a finite number, got {reward}")
         if not 0.0 <= weight < INFINITY:
@@ -782,7 +765,7 @@ cdef class Fit:
 
     def restore(self, memory):
         """Takes over what another of the same settings has learnt, from its `memory`."""
-        cdef const double[::1] numbers = _finite_array("memory", memory, (self.size,))
+        cdef const double[::1] numbers = finite_array("memory", memory, (self.size,))
         if self.size > 0:
             self.check_memory(&numbers[0])
             memcpy(self.numbers, &numbers[0], self.size * sizeof(double))

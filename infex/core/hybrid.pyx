@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from infex.core.ridge import finite_array
 from infex.errors import InvalidReward
 
 from libc.math cimport isfinite, sqrt
@@ -176,10 +177,7 @@ cdef class Hybrid:
         kept = []
         for name, given, mine in (("ties", ties, self.ties), ("cross", cross, self.cross), ("common", common, self.common)):
             if given is not None:
-                array = np.array(given, dtype=np.float64)
-                if array.shape != mine.shape or not np.isfinite(array).all():
-                    raise ValueError(f"{name} must be finite, of the shape {mine.shape}; got {array.shape}")
-                kept.append((mine, array))
+                kept.append((mine, finite_array(name, given, mine.shape)))
         for mine, array in kept:
             mine.flags.writeable = True
             mine[:] = array

@@ -456,8 +456,8 @@ def _aligned(*shapes):
     return arrays
 
 
-def _finite(name, given, shape):
-    """Finite numbers of that shape, contiguous."""
+def finite_array(name, given, shape):
+    """Finite numbers of that shape, contiguous: the array itself where it is so already."""
     array = np.asarray(given)
     if array.shape != shape or array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers of the shape {shape}, got {array.dtype} of {array.shape}")
@@ -468,7 +468,7 @@ def _finite(name, given, shape):
 
 
 cdef int fill(double *out, array) except -1:
-    """Copies the numbers of an array that `_finite` gave."""
+    """Copies the numbers of an array that `finite_array` gave."""
     cdef const double[::1] numbers = array.reshape(-1)
     if numbers.shape[0]:
         memcpy(out, &numbers[0], numbers.shape[0] * sizeof(double))
@@ -482,7 +482,7 @@ def add_rewards(sums, double penalty, x, double pulls, double rewards):
     """
     cdef double[:, :, ::1] truth = sums
     cdef int64_t d = truth.shape[2]
-    cdef const double[::1] row = _finite("x", x, (d,))
+    cdef const double[::1] row = finite_array("x", x, (d,))
     cdef State s
     if d < 1 or truth.shape[0] != 2 or truth.shape[1] != d + 1:
         raise ValueError(f"sums must have the shape (2, d + 1, d), got {np.shape(sums)}")
@@ -606,16 +606,16 @@ cdef class Ridge:
 
     def _many(self, arms, row, rows, rewards, weights):
         """What `learn_many` and `gather` take, checked."""
-        rewards = _finite("rewards", rewards, np.shape(rewards))
+        rewards = finite_array("rewards", rewards, np.shape(rewards))
         count = rewards.size
         if rewards.ndim != 1:
             raise ValueError(f"rewards must be a list of numbers, got the shape {rewards.shape}")
-        weights = _finite("weights", weights, (count,))
+        weights = finite_array("weights", weights, (count,))
         arms, row = (np.ascontiguousarray(each, dtype=np.int64) for each in (arms, row))
         if arms.shape != (count,) or row.shape != (count,):
             raise ValueError(f"there must be an arm and a row for each of {count} rewards")
         used = row[arms < 0]
-        rows = _finite("rows", rows, np.shape(rows)) if used.size else np.zeros((0, self.state.d))
+        rows = finite_array("rows", rows, np.shape(rows)) if used.size else np.zeros((0, self.state.d))
         if rows.ndim != 2 or rows.shape[1] != self.state.d:
             raise ValueError(f"rows must have {self.state.d} features each, got the shape {rows.shape}")
         if count and not (arms.max() < self.state.K and arms.min() >= -1):
@@ -724,7 +724,7 @@ cdef class Ridge:
     cdef int begin(self, sums) except -1:
         """Starts from these sums, with no run under way; refuses sums from which no theta follows."""
         before = self.arrays()
-        fill(self.state.sums, _finite("sums", sums, self.sums.shape))
+        fill(self.state.sums, finite_array("sums", sums, self.sums.shape))
         refresh(&self.state)
         if not np.isfinite(self.solved).all():
             self.restore(before)
@@ -733,7 +733,7 @@ cdef class Ridge:
 
     def restart(self, sums, counts=None, int64_t told=0):
         """Takes sums of so many rewards in the place of all that was learnt; `counts`, (2, K), are pulls and rewards."""
-        kept = np.zeros(self.counts.shape) if counts is None else _finite("counts", counts, self.counts.shape)
+        kept = np.zeros(self.counts.shape) if counts is None else finite_array("counts", counts, self.counts.shape)
         self.begin(sums)
         self.version += 1
         fill(self.state.pulls, kept)
@@ -741,7 +741,7 @@ cdef class Ridge:
 
     def add(self, sums, counts, int64_t told):
         """Takes in sums that were learnt elsewhere, of so many rewards over these arms; O(d^3 + d^2 K)."""
-        more, counted = _finite("sums", sums, self.sums.shape), _finite("counts", counts, self.counts.shape)
+        more, counted = finite_array("sums", sums, self.sums.shape), finite_array("counts", counts, self.counts.shape)
         mine = self.whole_sums()
         total = mine[0] + more[0]
         part = total - mine[0]
@@ -763,8 +763,8 @@ cdef class Ridge:
             "board": self.scores, "counts": self.counts,
         }
         try:
-            found = {name: _finite(name, arrays[name], mine.shape) for name, mine in shapes.items()}
-            told = _finite("told", arrays["told"], ()).item()
+            found = {name: finite_array(name, arrays[name], mine.shape) for name, mine in shapes.items()}
+            told = finite_array("told", arrays["told"], ()).item()
         except KeyError as missing:
             raise ValueError(f"there must be an array {missing}") from None
         arm = found["run"][0]

@@ -16,8 +16,8 @@ cdef class Outcome:
         self.steady = True
 
     cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1:
-        if horizon < 1:
-            raise ValueError(f"horizon must be at least 1, got {horizon}")
+        if arms < 1 or horizon < 1:
+            raise ValueError(f"there must be an arm and a round to play, got {arms} and {horizon}")
         if not SIGN <= law <= TABLE:
             raise ValueError(f"there is no law of rewards {<int>law}")
         self.checkpoints = np.array(checkpoints, dtype=np.int64)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex.core.bank import RidgeBank, greedy, products
+from infex.core.bank import BankPosterior, RidgeBank, greedy, products
 from infex.core.hybrid import Hybrid
 from infex.core.pending import expect_in_bank, expect_in_hybrid
 from infex.errors import InvalidContext, InvalidReward, UnknownArm
@@ -71,7 +71,11 @@ def test_a_bank_is_plain_numpy(seed: int, arms: int, dim: int, count: int) -> No
             theta = np.linalg.solve(gram, (weights[own] * rewards[own]) @ rows)
             width = np.sqrt(x @ np.linalg.solve(gram, x))
             assert bank.estimates(x)[arm] == pytest.approx(x @ theta, abs=1e-9, rel=1e-9)
-            assert bank.lengths(x)[arm] == bank.length(arm, x) == pytest.approx(width, rel=1e-9)
+            assert (
+                bank.lengths(x)[arm]
+                == BankPosterior(bank).over(x).width(arm)
+                == pytest.approx(width, rel=1e-9)
+            )
             ratio = float(np.linalg.slogdet(gram / penalty)[1])
             beta = 0.3 * np.sqrt(ratio - 2 * np.log(0.1)) + 0.7 * np.sqrt(penalty)
             assert bank.radii(0.3, 0.7, 0.1)[arm] == pytest.approx(beta, rel=1e-9)
@@ -176,7 +180,7 @@ def test_what_is_pending_narrows_as_a_dense_inverse_does(seed: int, arms: int, d
         for (place, row, contexts, _, _), weights in ((told, told[4]), (pending, np.ones(count))):
             for n in np.flatnonzero(place == arm):
                 gram += weights[n] * np.outer(contexts[row[n]], contexts[row[n]])
-        assert narrowed.length(arm, x) == pytest.approx(np.sqrt(x @ np.linalg.solve(gram, x)), rel=1e-9)
+        assert narrowed.lengths(x)[arm] == pytest.approx(np.sqrt(x @ np.linalg.solve(gram, x)), rel=1e-9)
 
 
 def test_what_does_not_fit_is_refused_by_name_and_changes_nothing() -> None:

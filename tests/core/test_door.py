@@ -6,6 +6,8 @@ which `make sanitize` sees: it runs this on cores with AddressSanitizer and with
 """
 
 import ast
+import contextlib
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ from infex.core import (
     ridge,
     runs,
 )
-from infex.errors import InfexError
+from infex.errors import InfexError, StalePosterior
 
 EXAMPLES = 1500
 REFUSALS = (
@@ -129,12 +131,9 @@ def many(features: int) -> tuple[Any, ...]:
 MIXED = (places(0, -1, 1, -1, 2), places(0, 1, 0, 2, 0), numbers(3, D), numbers(N), np.ones(N))
 
 
-def kept(model: Any) -> Any:
-    return model.arrays()
-
-
 # Of each public name: what to call, after whatever went before, and good arguments, by position or by name.
 CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
+    "ridge.finite_array": lambda: (ridge.finite_array, ("x", numbers(D), (D,))),
     "ridge.add_rewards": lambda: (ridge.add_rewards, (np.zeros((2, D + 1, D)), 1.0, numbers(D), 1.0, 0.5)),
     "ridge.check_sizes": lambda: (ridge.check_sizes, ("x", numbers(D))),
     "ridge.check_factor": lambda: (ridge.check_factor, (numbers(D, D), 1.0)),
@@ -193,7 +192,6 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "bank.RidgeBank.note": lambda: (a_bank().note, (1, 1.0, 0.5)),
     "bank.RidgeBank.estimates": lambda: (a_bank().estimates, (numbers(C),)),
     "bank.RidgeBank.lengths": lambda: (a_bank().lengths, (numbers(C),)),
-    "bank.RidgeBank.length": lambda: (a_bank().length, (1, numbers(C))),
     "bank.RidgeBank.radii": lambda: (a_bank().radii, (1.0, 1.0, 0.1)),
     "bank.RidgeBank.deviations": lambda: (a_bank().deviations, (numbers(C), numbers(K, C))),
     "bank.RidgeBank.optimistic": lambda: (a_bank().optimistic, (1, numbers(C), 1.0)),
@@ -458,7 +456,7 @@ def test_good_calls_work(name: str) -> None:
 
 
 HUGE = np.broadcast_to(0.0, (2**45,))  # of no memory, but larger than any
-NUMBERS = (
+NUMBERS: tuple[float, ...] = (
     0,
     1,
     -1,
@@ -509,6 +507,14 @@ def hostile(draw: Any, good: Any) -> Any:
             a_posterior(),
             rng(),
             np.random.RandomState(1),
+            ridge.Ridge(np.zeros((D, 0))),
+            a_hybrid(),
+            a_model(),
+            models.Model(),
+            models.SharedModel(),
+            models.DisjointModel(a_bank()),
+            posterior.RidgePosterior.__new__(posterior.RidgePosterior),
+            bank.BankPosterior.__new__(bank.BankPosterior),
         ]
         return draw(st.sampled_from([*NUMBERS] if isinstance(good, float | int) else [*objects, *OTHERS]))
     return draw(hostile_array(good))
@@ -603,3 +609,96 @@ def test_whatever_is_given_a_call_works_or_is_refused_by_name(data: Any, name: s
         pass
     with np.errstate(all="ignore"):
         read(owner)
+
+
+@pytest.mark.parametrize("kind", [posterior.RidgePosterior, bank.BankPosterior])
+def test_a_posterior_that_was_never_made_says_nothing(kind: Any) -> None:
+    """As one of a subclass that forgets `super().__init__`."""
+    empty = kind.__new__(kind)
+    read(empty)
+    assert empty.count == 0
+    with pytest.raises(REFUSALS):
+        empty.estimate(0)
+
+
+def test_a_posterior_reads_one_ridge_alone() -> None:
+    """Its estimates were of so many arms as the first ridge has, and read up to those of the second."""
+    says = posterior.RidgePosterior(ridge.Ridge(numbers(D, 2)))
+    assert says.estimates.size == 2
+    with pytest.raises(TypeError, match="once"):
+        says.__init__(ridge.Ridge(numbers(D, 1000)))  # type: ignore[misc]
+    assert says.count == 2
+
+
+def test_nothing_is_read_of_what_has_learnt_since() -> None:
+    model, arms = a_ridge(), a_bank()
+    for says, learn in (
+        (posterior.RidgePosterior(model), lambda: model.absorb(numbers(D), 1.0)),
+        (bank.BankPosterior(arms).over(numbers(C)), lambda: arms.update(0, numbers(C), 1.0)),
+    ):
+        others = [says, says.among([1, 0])]
+        learn()
+        for each in others:
+            for name in ("estimates", "widths", "greedy", "log_det_ratio", "counts"):
+                with pytest.raises(StalePosterior):
+                    getattr(each, name)
+            read(each)
+
+
+def test_an_estimator_in_python_may_call_whatever_it_likes() -> None:
+    """It may learn, restore or play once more while it is asked, and memory stays whole."""
+    calls: list[float] = []
+    ready: list[bool] = []
+
+    def fit(x: Any, reward: float, weight: float, penalty: float, memory: Any, solved: Any) -> float:
+        calls.append(reward)
+        solved[:] = np.eye(D + 1, D)
+        if ready and len(calls) % 3 == 1:
+            inner.update(np.ones(D), 1.0, 1.0, np.zeros((D + 1, D)))
+            inner.restore(np.zeros(4))
+            learns.learn(0, 1.0)
+            for again in (
+                lambda: run.play(1, T, places(2), places(T), numbers(1, K)),
+                lambda: run.play(7, T, places(8), places(T), numbers(1, K)),
+                lambda: run.play_arm(1, False, numbers(K)),
+            ):
+                with contextlib.suppress(*REFUSALS):
+                    again()
+        return 0.5
+
+    inner, learns = estimators.PythonFit(D, 1.0, fit, 4), a_ridge()
+    model = models.RegressionModel(learns, fit=inner)
+    run = general.GeneralRun(
+        **general_run(model=model, explored=None, own_clock=False, delays=None, controls=(), narrows=False)
+    )
+    ready.append(True)
+    with contextlib.suppress(*REFUSALS):
+        run.play(1, 6, places(2, 5), places(T), numbers(1, K))
+    read(run)
+    read(learns)
+    assert calls
+
+
+def test_runs_over_no_arm_are_refused() -> None:
+    none = ridge.Ridge(np.zeros((D, 0)))
+    given = general_run(
+        model=models.RegressionModel(none), explored=None, noises=[], delays=None, controls=()
+    )
+    with pytest.raises(ValueError, match="an arm"):
+        general.GeneralRun(**given)
+    with pytest.raises(ValueError, match="an arm"):
+        fixed_arms.FixedArmsRun(**fixed_run(ridge=none, own=None, means=[], gaps=[]))
+
+
+@pytest.mark.parametrize(
+    "made", [a_ridge(), a_bank(), a_hybrid(), pending.Pending(D, K)], ids=lambda made: type(made).__name__
+)
+def test_what_is_unpickled_is_checked_as_what_is_made(made: Any) -> None:
+    function, given = made.__reduce__()
+    read(function(*given))
+    for place in range(len(given)):
+        for bad in (*OTHERS, *NUMBERS, np.zeros(1), np.full((K, 2, C + 1, C), np.nan)):
+            changed = [*given[:place], bad, *given[place + 1 :]]
+            with contextlib.suppress(*REFUSALS):
+                read(function(*changed))
+    read(pickle.loads(pickle.dumps(made)))

@@ -331,7 +331,7 @@ def test_a_reward_that_does_not_fit_is_refused(make: Callable[[], core.Fit], cha
 def test_memory_of_another_shape_is_refused(make: Callable[[], core.Fit]) -> None:
     fit = make()
     for size in (0, fit.memory.size - 1, fit.memory.size + 1):
-        with pytest.raises(ValueError, match="memory must have the shape"):
+        with pytest.raises(ValueError, match="memory must be numbers of the shape"):
             fit.restore(np.zeros(size))
     with pytest.raises(ValueError, match="memory must be finite"):
         fit.restore(np.full(fit.memory.size, np.nan))

@@ -181,6 +181,7 @@ def test_a_batch_logs_the_propensities_of_each_round_as_it_was_decided(m: int, t
                 bandit.ask()
         logs[name] = infex.evaluation.read(path)
     one, many = logs["one by one"].base_propensities, logs["many"].base_propensities
+    assert many is not None
     np.testing.assert_array_equal(many, one)
     assert np.isfinite(many[logs["many"].explored]).all()
 

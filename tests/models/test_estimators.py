@@ -226,7 +226,7 @@ def test_what_two_bandits_learnt_adds_up(estimator: Any) -> None:
         reward = float(GIVEN.reward(t, decision.arm) > 0)
         bandit.tell(decision, reward)
         whole.drop(same)
-        whole._agent.model.learn(decision.arm, reward, decision.explored)
+        whole._agent.learn(decision.arm, decision.arm, reward, decision.explored)
     one.apply(other.changes())
     np.testing.assert_allclose(one.posterior().widths, whole.posterior().widths, rtol=1e-8)
     np.testing.assert_allclose(one.posterior().estimates, whole.posterior().estimates, rtol=1e-6, atol=1e-8)
