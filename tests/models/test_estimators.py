@@ -25,6 +25,7 @@ from infex import (
 from infex.errors import (
     CannotLoad,
     CannotMerge,
+    DamagedFile,
     InvalidExpression,
     InvalidReward,
     InvalidSetting,
@@ -203,6 +204,12 @@ def test_a_fit_that_solves_to_something_else_is_named() -> None:
         InvalidSetting, match=r"solve of PlainFit must return a models\.Solution, got ndarray"
     ):
         Bandit(np.eye(2), Greedy(), estimator=Plain()).ask()
+
+
+def test_arrays_that_a_fit_of_ones_own_cannot_solve_are_a_damaged_file() -> None:
+    model = Averaging().new_model(np.eye(2), 1.0)
+    with pytest.raises(DamagedFile, match="theta of a Solution must be finite, got nan"):
+        model.restore(model.arrays() | {"total": np.array([0.0, math.nan])})
 
 
 def test_a_fit_of_ones_own_is_told_what_it_may_define() -> None:
