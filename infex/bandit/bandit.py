@@ -299,6 +299,8 @@ class Bandit:
                         taken.append(record)
                 if self._log is not None:
                     self._write_rows(rows)
+                if taken:
+                    self._agent.set_warm_start(any(record.decision.explored for record in taken))
             except BaseException as error:
                 self._agent.account, self._agent.policy_state = account, policy_state
                 self._pending.remove_after(account.t)
@@ -426,13 +428,14 @@ class Bandit:
             base_propensity=choice.base_propensity,
         )
 
-    def _apply(self, record: DecisionRecord) -> None:
+    def _apply(self, record: DecisionRecord, *, warm_start: bool = True) -> None:
         """The only change that a decision makes."""
         agent, decision, on = self._agent, record.decision, record.on
         different = decision.explored and decision.arm != decision.greedy
         agent.apply(
-            decision.t, decision.explored, record.schedule_status, record.loss, different, record.policy_state
-        )
+            decision.t, decision.explored, record.schedule_status, record.loss, different,
+            record.policy_state, warm_start=warm_start,
+        )  # fmt: skip
         if record.noticed:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
@@ -756,7 +759,11 @@ class Bandit:
     # What is known
 
     def posterior(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Posterior:
-        """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
+        """What the policy would read now; it stays as it is. Give the arms, if they change, or a context.
+
+        Exploring reads its `narrowed`, in which pending decisions count; a policy without a schedule, which
+        explores in every round, reads no other.
+        """
         with self._lock:
             offered = self._offer(Request(arms, context=context))
             return self._agent.posterior(offered.columns, offered.allowed).copy()
@@ -1233,10 +1240,10 @@ class Bandit:
             self._log = log
 
     def _log_and_apply(self, request: Request, record: DecisionRecord, rows: list[LogRow]) -> None:
-        """Applies a decision; its row, if there is a log, shows the posterior it was taken on."""
+        """Applies a decision of a batch; its row, if there is a log, shows the posterior it was taken on."""
         if self._log is not None:
             rows.append(self._log_row(request, record))
-        self._apply(record)
+        self._apply(record, warm_start=False)
 
     def _log_row(self, request: Request, record: DecisionRecord) -> LogRow:
         """The row of a decision that is not applied yet."""
