@@ -488,9 +488,9 @@ def test_a_batch_that_is_refused_leaves_no_trace(estimator: Any, data: Any) -> N
     rng = np.random.default_rng(63)
     arms = rng.standard_normal((5, 8)) / 4.0
     bandit = Bandit(arms, Infex(LinUCB(), every(2), data=data), estimator=estimator)
+    bandit.ask()
     for _ in range(3):
         bandit.tell(bandit.ask(), float(rng.random() < 0.5))
-    bandit.ask()
     before, other = bandit.digest(), copy.deepcopy(bandit)
     with pytest.raises(UnknownArm):
         bandit.ask_many(3, offered=[[0], [1], [99]])
