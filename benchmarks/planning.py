@@ -16,7 +16,7 @@ import infex
 from infex import registry
 from infex.planning import Plan, plan
 from infex.planning.beliefs import belief
-from infex.planning.pools import Pool
+from infex.planning.race import Pool
 
 HORIZON = 10_000
 FURTHER = 400  # problems that no plan has met

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from infex import Sweep
 from infex.experiments import paper
-from infex.experiments.sweep_report import write_report
+from infex.experiments.report import write_report
 from infex.simulation.simulator import cores
 
 SHORT_RUNS = 30_000

@@ -118,14 +118,6 @@ def fitting_counts(array: object, arms: int, told: int) -> Floats:
     return counts
 
 
-def moved(counts: Floats, places: Integers, size: int) -> Floats:
-    """Columns of `counts` brought to new places, -1 being nowhere; there are `size` of these."""
-    brought = np.zeros((len(counts), size))
-    known = places >= 0
-    brought[:, places[known]] = counts[:, known]
-    return brought
-
-
 def columns_of(arms: npt.ArrayLike, *, dim: int | None = None, rescale: bool | None = None) -> Floats:
     """The arms as columns, (d, K): finite, at least one, none longer than 1.
 

@@ -11,7 +11,7 @@ import infex
 from infex import Bandit, Greedy, LinUCB, environments, features
 from infex.arrays import Floats
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance
-from infex.environments.offer_sets import OfferSets
+from infex.environments.contexts import OfferSets
 from infex.features import Encoded, EncodedMany
 from infex.logs import Log, read
 

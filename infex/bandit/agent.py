@@ -1,4 +1,7 @@
-"""A policy at work on what was learnt: it decides, which changes nothing; it applies that; it learns."""
+"""A policy with its model and exploration account: decide (pure), apply, learn.
+
+Bandits and simulated runs both go through it.
+"""
 
 from __future__ import annotations
 
@@ -134,11 +137,21 @@ class Agent:
         loss: float,
         different: bool,
         policy_state: object,
+        *,
+        warm_start: bool = True,
     ) -> None:
-        """Changes what a decision changes: the account, the policy's state, where searches start."""
+        """Changes what a decision changes: the account, the policy's state, where searches start.
+
+        Without `warm_start` searches start where they did: of a batch, which may yet be refused.
+        """
         self.account.apply(t, explored, schedule_status, loss, different)
         if policy_state is not None:
             self.policy_state = policy_state if self.info.built_in else copy.deepcopy(policy_state)
+        if warm_start:
+            self.set_warm_start(explored)
+
+    def set_warm_start(self, explored: bool) -> None:
+        """Lets later searches start from the present estimate, on which a decision was taken."""
         if self.model.searches:
             self.model.set_warm_start(explored)
 
@@ -182,7 +195,10 @@ def play_round(
     reward: Callable[[int], float],
     offer: Offer | None = None,
 ) -> tuple[Choice, float]:
-    """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward."""
+    """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward.
+
+    `infex.testing` and `infex.verification` play their rounds by it.
+    """
     step = agent.decide(t, agent.posterior(offer), rng)
     agent.apply(*step.effects)
     choice = step.choice

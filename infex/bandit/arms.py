@@ -377,7 +377,7 @@ class Mapped:
         found.removals = self.removals
         return found, stay
 
-    def note_removal(self, t: int, stay: Integers, count: int, oldest: int | None) -> None:
+    def add_removal(self, t: int, stay: Integers, count: int, oldest: int | None) -> None:
         """After round t those at `stay` were left of so many arms: kept while a decision is pending since."""
         if oldest is None:
             self.removals = ()

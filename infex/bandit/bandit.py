@@ -42,7 +42,7 @@ from infex.bandit.exploration import Exploration, warn_if_underexplored
 from infex.bandit.ids import Ids
 from infex.bandit.intervals import NoiseIntervals, checked_level
 from infex.bandit.logger import DecisionLogger, arm_count, header_of, request_behind, row_of
-from infex.bandit.pending import Pending, PendingEntry, moved
+from infex.bandit.pending import Pending, PendingEntry
 from infex.bandit.persistence import Parts, no_pulls, taught_of
 from infex.bandit.prior import Prior
 from infex.bandit.replication import Changes, Replication, new_deltas, shape_of
@@ -108,14 +108,12 @@ NOT_COPIED = ("_lock", "_draws", "_log")
 
 
 class Correction(NamedTuple):
-    """What must be known of a reward, before it is told, if it may be corrected later.
-
-    `counted` is the weight with which it is learnt, `turns` are its numbers among all rewards and among those
-    of exploring rounds.
+    """The effective weight of a reward, and its numbers among all rewards and among those of exploring
+    rounds, taken before it is learnt so that it can be revised exactly.
     """
 
     counted: float
-    turns: ObservationNumbers
+    numbers: ObservationNumbers
 
 
 @final
@@ -218,7 +216,7 @@ class Bandit:
         )  # fmt: skip
 
     def _read_policy(self) -> None:
-        """What is read off the policy, once."""
+        """Caches the policy's confidence radius and the reward size that is warned of."""
         info = self._agent.info
         self._radius = DEFAULT.radius if info.radius is None else info.radius
         self._rule.follow(info.reward_bound)
@@ -301,6 +299,8 @@ class Bandit:
                         taken.append(record)
                 if self._log is not None:
                     self._write_rows(rows)
+                if taken:
+                    self._agent.set_warm_start(any(record.decision.explored for record in taken))
             except BaseException as error:
                 self._agent.account, self._agent.policy_state = account, policy_state
                 self._pending.remove_after(account.t)
@@ -356,7 +356,7 @@ class Bandit:
         been told since: what was decided stays.
         """
         with self._lock:
-            record = self._checked(record)
+            record = self._checked_record(record)
             if self._log is not None:
                 self._write_rows([row_of(self._arms, request_behind(self._arms, record), record, None)])
             if not record.own_id:
@@ -379,11 +379,16 @@ class Bandit:
         step = decide(t, posterior, rng)
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
         decision = self._described(key, step, posterior, offered.labels)
-        choice = step.choice
         return DecisionRecord(
-            decision, step.on, choice.schedule_status, choice.policy_state, step.loss, noticed,
-            own_id is not None, agent.account.changes,
-        )  # fmt: skip
+            decision=decision,
+            on=step.on,
+            schedule_status=step.choice.schedule_status,
+            policy_state=step.choice.policy_state,
+            loss=step.loss,
+            noticed=noticed,
+            own_id=own_id is not None,
+            changes=agent.account.changes,
+        )
 
     def _decide_guarded(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
         """What a policy with a user's code does; refused if it changed this bandit while it chose."""
@@ -399,9 +404,8 @@ class Bandit:
 
     def _described(self, key: str, step: Step, posterior: Posterior, labels: Labels) -> Decision:
         """What was chosen, with all that was known of its arm, among all those on offer."""
-        place, explored, _, reason, _, propensity, explore_probability, base_propensity, _ = step.choice
-        arm, greedy = step.arm, posterior.greedy
-        if arm != greedy and not explored and arm in best_arms(posterior.estimates):
+        choice, arm, greedy = step.choice, step.arm, posterior.greedy
+        if arm != greedy and not choice.explored and arm in best_arms(posterior.estimates):
             greedy = arm
         estimate, width = posterior.estimate_and_width(arm)
         radius = self._radius(posterior)
@@ -409,26 +413,36 @@ class Bandit:
         if not margin >= 0.0:
             raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
         return Decision(
-            key, step.t, place, None if labels is None else labels[place], explored,
-            place if arm == greedy else posterior.place(greedy), estimate, estimate - margin,
-            estimate + margin, propensity, reason or (Reason.EXPLORED if explored else Reason.GREEDY),
-            explore_probability, base_propensity,
-        )  # fmt: skip
+            id=key,
+            t=step.t,
+            arm=choice.arm,
+            label=None if labels is None else labels[choice.arm],
+            explored=choice.explored,
+            greedy=choice.arm if arm == greedy else posterior.place(greedy),
+            estimate=estimate,
+            low=estimate - margin,
+            high=estimate + margin,
+            propensity=choice.propensity,
+            reason=choice.reason or (Reason.EXPLORED if choice.explored else Reason.GREEDY),
+            explore_probability=choice.explore_probability,
+            base_propensity=choice.base_propensity,
+        )
 
-    def _apply(self, record: DecisionRecord) -> None:
+    def _apply(self, record: DecisionRecord, *, warm_start: bool = True) -> None:
         """The only change that a decision makes."""
         agent, decision, on = self._agent, record.decision, record.on
         different = decision.explored and decision.arm != decision.greedy
         agent.apply(
-            decision.t, decision.explored, record.schedule_status, record.loss, different, record.policy_state
-        )
+            decision.t, decision.explored, record.schedule_status, record.loss, different,
+            record.policy_state, warm_start=warm_start,
+        )  # fmt: skip
         if record.noticed:
             agent.account.noticed.update(record.noticed)
         self._pending.add(decision, on)
         if agent.model.pending_design is not None:
             agent.model.pending_design.add(decision, on)
 
-    def _checked(self, record: DecisionRecord) -> DecisionRecord:
+    def _checked_record(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
         if not isinstance(record, DecisionRecord):
             raise InvalidChoice(
@@ -451,7 +465,7 @@ class Bandit:
             on = self._checked_on(record.on, decision.arm)
         except DamagedFile as error:
             raise InvalidChoice(f"{decision.id!r} cannot be learnt: {error}") from None
-        policy_state, loss = self._checked_choice(record)
+        policy_state, loss = self._checked_effects(record)
         encodes = isinstance(self._arms, Mapped) and self._arms.encoder is not None
         if not isinstance(record.noticed, tuple) or not all(isinstance(rule, str) for rule in record.noticed):
             raise InvalidChoice("what was noticed of a context must be a tuple of texts")
@@ -465,7 +479,7 @@ class Bandit:
             )
         return record._replace(on=on, policy_state=policy_state, loss=loss)
 
-    def _checked_choice(self, record: DecisionRecord) -> tuple[Any, float]:
+    def _checked_effects(self, record: DecisionRecord) -> tuple[Any, float]:
         """The policy state and the loss of a record whose choice the policy can have made."""
         decision, arms = record.decision, self._arms
         layout = arms.layout
@@ -612,13 +626,13 @@ class Bandit:
         if self._log is not None and not logged:
             agent.model.effective_weight(on, reward, weight)  # which refuses it
             self._log.write_rewards([(decision, reward, weight)])
-        turns = None if self._history is None else agent.model.observation_numbers(on, decision.explored)
+        numbers = None if self._history is None else agent.model.observation_numbers(on, decision.explored)
         counted = agent.learn(decision.arm, on, reward, decision.explored, weight)
         if agent.model.pulls is not None:
             self._count_pull(decision)
         self._resolve(waiting)
-        if self._history is not None and turns is not None:
-            self._history.add(waiting, Learnt(reward, weight, counted, turns))
+        if self._history is not None and numbers is not None:
+            self._history.add(waiting, Learnt(reward, weight, counted, numbers))
 
     def _resolve(self, waiting: PendingEntry) -> None:
         """A decision was told, or dropped: it is pending no more."""
@@ -632,7 +646,6 @@ class Bandit:
         waiting = self._pending.find(key)
         if waiting is None:
             self._ids.refuse(key, self.t)
-        assert waiting is not None
         _refuse_other(decision, waiting.decision)
         return waiting
 
@@ -669,13 +682,13 @@ class Bandit:
             raise AlreadyTold(f"decision {key!r} was told {learnt.reward!r} already, and now {value!r}")
         after = self._rule.number(learnt.reward + value if way == "sum" else value)
         self._rule.warn(after, self.policy)
-        self._revise(Revision(on, learnt.reward, after, learnt.counted, learnt.turns[0]), learnt.turns[1])
+        self._revise(Revision(on, learnt.reward, after, learnt.counted, learnt.numbers[0]), learnt.numbers[1])
         self._replication.revise()
         if self._log is not None:
             self._log.write_rewards([(decision, after, learnt.weight)])
         history.replace(key, after)
 
-    def _revise(self, revision: Revision, own_turn: int | None) -> None:
+    def _revise(self, revision: Revision, explored_number: int | None) -> None:
         """All that was learnt is as if a reward had been told as `revision.after`."""
         if self._agent.info.learners:
             raise NotKept(
@@ -683,7 +696,7 @@ class Bandit:
             )
         if revision.after is not None:
             self._agent.model.all.check_reward(revision.after)
-        self._agent.model.revise(revision, own_turn)
+        self._agent.model.revise(revision, explored_number)
         self._agent.account.mark_stale()
 
     def _count_pull(self, decision: Decision) -> None:
@@ -746,7 +759,11 @@ class Bandit:
     # What is known
 
     def posterior(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Posterior:
-        """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
+        """What the policy would read now; it stays as it is. Give the arms, if they change, or a context.
+
+        Exploring reads its `narrowed`, in which pending decisions count; a policy without a schedule, which
+        explores in every round, reads no other.
+        """
         with self._lock:
             offered = self._offer(Request(arms, context=context))
             return self._agent.posterior(offered.columns, offered.allowed).copy()
@@ -815,7 +832,12 @@ class Bandit:
         """
         checked_level(level)
         with self._lock:
-            mine, on = self._pending_entry(decision)
+            try:
+                mine, on = self._pending_entry(decision)
+            except AlreadyTold as error:
+                raise AlreadyTold(
+                    f"{error}: an interval is that of a pending decision; see `bandit.intervals` for now"
+                ) from None
             if mine.t <= self._agent.account.stale_through:
                 raise NotKept(
                     f"something was learnt or changed since {mine.id!r} was decided: ask for its interval "
@@ -1065,21 +1087,20 @@ class Bandit:
             if self._agent.info.learners:
                 raise InvalidArms(f"{safe_repr(self.policy)} knows arms by their indices, which would change")
             after, stay = before.removed(which)
-            columns = self._agent.model.columns
             if isinstance(before, Mapped) and isinstance(after, Mapped):
-                after.note_removal(self.t, stay, before.features.count, self._pending.oldest)
+                after.add_removal(self.t, stay, before.features.count, self._pending.oldest)
             self._replace_arms(after, stay)
-            changed = moved(stay, columns)
-            self._pending.change(changed)
+            removed = ArmsRemoved.of(stay, before)
+            self._pending.change(removed.on)
             if self._history is not None:
-                self._history.change(changed)
+                self._history.change(removed.on)
             self._track_pending(self.narrows)
             if self._log is not None:
                 with contextlib.suppress(StoreFailed):  # the next row says it again
                     self._write_rows(
                         []
                     )  # the log shows that arms went, also if others come before the next row
-            return ArmsRemoved.of(stay, before)
+            return removed
 
     def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
         agent, before, layout = self._agent, self._agent.model, arms.layout
@@ -1183,7 +1204,7 @@ class Bandit:
             new = new_deltas(changes, self._problem(), self._replication, name, model)
             for delta in new:
                 self._replication.add(delta, model)
-                model.add_statistics(delta.growths)
+                model.add_statistics(delta.statistics)
                 self._agent.account.mark_stale()
             self._taught = self._taught + taught if new else self._taught
             return sum(last - first for delta in new for first, last in delta.spans.values())
@@ -1210,7 +1231,7 @@ class Bandit:
         """Writes all further decisions and rewards to the log at `path`, behind what is there; None: nowhere.
 
         As `Bandit(log=...)` does, for a bandit that was loaded, copied or forked off, which has none. A row
-        says what was on offer, why, and with what chances; `save` brings it to the disk, too.
+        says what was on offer, why, and with what probabilities; `save` brings it to the disk, too.
         """
         with self._lock:
             log = None if path is None else DecisionLogger(path)
@@ -1219,14 +1240,14 @@ class Bandit:
             self._log = log
 
     def _log_and_apply(self, request: Request, record: DecisionRecord, rows: list[LogRow]) -> None:
-        """Applies a decision; its row, if there is a log, shows the posterior it was taken on."""
+        """Applies a decision of a batch; its row, if there is a log, shows the posterior it was taken on."""
         if self._log is not None:
             rows.append(self._log_row(request, record))
-        self._apply(record)
+        self._apply(record, warm_start=False)
 
     def _log_row(self, request: Request, record: DecisionRecord) -> LogRow:
         """The row of a decision that is not applied yet."""
-        return row_of(self._arms, request, record, self._laws(request, record.decision))
+        return row_of(self._arms, request, record, self._base_propensities(request, record.decision))
 
     def _write_rows(self, rows: list[LogRow]) -> None:
         assert self._log is not None
@@ -1237,21 +1258,21 @@ class Bandit:
         settings = self.penalty, self._seed, self._estimator, self._rule.range
         return header_of(self._arms, self.policy, *settings)
 
-    def _laws(self, request: Request, decision: Decision) -> Floats | None:
+    def _base_propensities(self, request: Request, decision: Decision) -> Floats | None:
         """The probability of every arm of a round that explored, where it is known."""
         if not decision.explored or decision.base_propensity is None:
             return None
         if decision.base_propensity == 1.0:
             offer = self._arms.offer(request).columns if isinstance(self._arms, Changing) else None
-            laws = np.zeros(arm_count(self._arms, offer.T if isinstance(offer, np.ndarray) else None))
-            laws[decision.arm] = 1.0
-            return laws
+            found = np.zeros(arm_count(self._arms, offer.T if isinstance(offer, np.ndarray) else None))
+            found[decision.arm] = 1.0
+            return found
         if request.offered is not None:
             return None
         offered = self._arms.offer(request)
         posterior = self._agent.posterior(offered.columns, offered.allowed)
-        found = base_propensities(self.policy, decision.t, posterior)
-        return found if found is not None and found[decision.arm] == decision.base_propensity else None
+        known = base_propensities(self.policy, decision.t, posterior)
+        return known if known is not None and known[decision.arm] == decision.base_propensity else None
 
     @property
     def taught(self) -> Taught:
@@ -1332,10 +1353,10 @@ class Bandit:
         """
         with self._lock:
             model = self._agent.model
-            ground = self._pending_entry(decision.id).on if on is None else on
+            row = self._pending_entry(decision.id).on if on is None else on
             return Correction(
-                model.effective_weight(ground, reward, weight),
-                model.observation_numbers(ground, decision.explored),
+                model.effective_weight(row, reward, weight),
+                model.observation_numbers(row, decision.explored),
             )
 
     def correct(
@@ -1347,15 +1368,18 @@ class Bandit:
         after: float,
         learnt: Correction,
     ) -> None:
-        """A reward told as `before`, or None if nothing was learnt, is `after`: as if it had come so.
+        """Replaces a reward that was learnt as `before` (None: nothing was learnt) by `after`.
 
-        `arm` is where the decision's arm is now, GONE (-1) if it was removed, and `on` what its reward is
-        learnt on now.
+        The state is then as if `after` had been told at first. `arm` is where the arm of the `decision` is
+        now, GONE (-1) if it was removed, `on` what its reward is learnt on now, and `learnt` what
+        `correction` gave before the reward was told.
         """
         with self._lock:
             self.refuse_reward(after)
             if before is not None:
-                self._revise(Revision(on, before, after, learnt.counted, learnt.turns[0]), learnt.turns[1])
+                self._revise(
+                    Revision(on, before, after, learnt.counted, learnt.numbers[0]), learnt.numbers[1]
+                )
                 return
             self._agent.learn(arm, on, after, decision.explored, learnt.counted)
             pulls = self._agent.model.pulls
@@ -1367,8 +1391,8 @@ class Bandit:
         self._rule.number(reward)
         self._agent.model.all.check_reward(reward)
 
-    def warn_no_more(self) -> None:
-        """Lets a bandit take large rewards without a word: whoever told them first was warned."""
+    def silence_reward_warnings(self) -> None:
+        """Stops warnings of large rewards: on replay, whoever told them was warned."""
         self._rule.follow(None)
 
     # Files and copies

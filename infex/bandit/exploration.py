@@ -144,15 +144,15 @@ class ExplorationAccount:
         self._spent = None
 
     def resume(
-        self, last: int, explorations: list[tuple[int, float]], cost: float, different: int, gated: bool
+        self, last: int, explorations: list[tuple[int, float]], cost: float, different: int, scheduled: bool
     ) -> None:
         """Counts the rounds of a log up to its last: its explorations, with the loss of each."""
         changes = self.changes
         self.__init__()
         self.t = self.stale_through = last
-        self.changes, self.scheduled, self.different = changes, gated, different
+        self.changes, self.scheduled, self.different = changes, scheduled, different
         self.done = len(explorations)
-        self.planned = self.done if gated else 0
+        self.planned = self.done if scheduled else 0
         self.cost = cost
         self.recent = deque(explorations)
         self._spent = None

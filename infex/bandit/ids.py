@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from typing import final
+from typing import NoReturn, final
 
 from infex.checks import whole
 from infex.errors import AlreadyTold, DamagedFile, InvalidChoice, InvalidSetting, UnknownDecision
@@ -64,7 +64,7 @@ class Ids:
             raise InvalidSetting(f"id {key!r} looks like one of the bandit's own: choose another")
         return str(key)
 
-    def refuse(self, key: str, t: int) -> None:
+    def refuse(self, key: str, t: int) -> NoReturn:
         """Says why no decision is pending under an id; t rounds were taken."""
         name, _, number = key.rpartition("-")
         of_round = int(number) if number.isdecimal() and len(number) < 20 else 0

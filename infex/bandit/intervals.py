@@ -23,20 +23,20 @@ Ends = tuple[Floats, Floats, Floats]
 
 
 class NoiseIntervals:
-    """Intervals of a bandit's arms: for rewards between `ends`, and a theta as long as the policy allows."""
+    """Intervals of a bandit's arms: rewards are in `reward_range`, theta is as long as the policy allows."""
 
-    __slots__ = ("_bound", "_ends", "_estimator", "_model", "_variance")
+    __slots__ = ("_bound", "_estimator", "_model", "_reward_range", "_variance")
 
     def __init__(
         self,
         model: ModelState,
         estimator: Estimator | None,
         policy: Policy,
-        ends: tuple[float, float] | None,
+        reward_range: tuple[float, float] | None,
         largest_variance: float,
     ) -> None:
         self._model, self._estimator, self._bound = model, estimator, _bound(policy)
-        self._ends = (-np.inf, np.inf) if ends is None else ends
+        self._reward_range = (-np.inf, np.inf) if reward_range is None else reward_range
         self._variance = largest_variance
 
     def over(self, offer: Offer | None, posterior: Posterior, level: float) -> Ends:
@@ -70,7 +70,7 @@ class NoiseIntervals:
         return self._clipped(*_by_noise(found, self._bound, level))
 
     def _clipped(self, estimates: Floats, low: Floats, high: Floats) -> Ends:
-        return estimates, np.clip(low, *self._ends), np.clip(high, *self._ends)
+        return estimates, np.clip(low, *self._reward_range), np.clip(high, *self._reward_range)
 
 
 def checked_level(level: object) -> float:

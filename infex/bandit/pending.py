@@ -12,7 +12,7 @@ from infex.bandit.decision import Decision, Decisions
 from infex.checks import whole
 from infex.errors import DamagedFile, DuplicateId
 from infex.models.base import Arrays
-from infex.models.layout import GONE, NO_PLACE, ArmRow, DesignRow, DesignRows, Layout, PerArm
+from infex.models.layout import NO_PLACE, DesignRow, DesignRows, Layout, PerArm
 from infex.models.pending import PendingBatch
 from infex.policies.choice import MOST_LIKELY
 from infex.registry import reason_of
@@ -122,32 +122,14 @@ class Pending:
         design = _design(columns, count, layout)
         found = {}
         for place in range(count):
-            probability, chance, law = (share[place] for share in shares)
+            propensity, explore_probability, base_propensity = (share[place] for share in shares)
             decision = Decision(
                 ids[place], int(rounds[place]), int(arm[place]), labels[place], bool(explored[place]),
                 int(greedy[place]), float(estimate[place]), float(low[place]), float(high[place]),
-                probability, reason_of(reasons[place]), chance, law,
+                propensity, reason_of(reasons[place]), explore_probability, base_propensity,
             )  # fmt: skip
             found[decision.id] = PendingEntry(decision, design.on(place))
         return Pending(found)
-
-
-def moved(places: Integers, columns: Floats) -> Callable[[DesignRow], DesignRow]:
-    """What rewards are learnt on after arms came to new places, `places` being their old ones.
-
-    A fixed arm that is gone is learnt by its features, of the old `columns`; of one with a regression of its
-    own nothing is learnt.
-    """
-    new = {old: place for place, old in enumerate(places.tolist()) if old != GONE}
-
-    def changed(on: DesignRow) -> DesignRow:
-        if isinstance(on, ArmRow):
-            return ArmRow(new.get(on.arm, GONE), on.context)
-        if isinstance(on, int):
-            return new[on] if on in new else np.array(columns[:, on])
-        return on
-
-    return changed
 
 
 def _texts(texts: Mapping[str, Any], name: str) -> list[Any]:
@@ -179,9 +161,9 @@ def _numbers(name: str, array: Any, count: int) -> Floats:
 
 
 def _shares(array: Any, count: int) -> list[float | None]:
-    shares = _numbers("a chance", array, count)
+    shares = _numbers("a probability", array, count)
     if not (np.isnan(shares) | ((shares >= 0.0) & (shares <= MOST_LIKELY))).all():
-        raise DamagedFile("a chance of a pending decision is not from 0 to 1")
+        raise DamagedFile("a probability of a pending decision is not from 0 to 1")
     return [None if share != share else share for share in shares.tolist()]  # NaN is not known
 
 

@@ -18,7 +18,7 @@ from infex.bandit.arms import (
     Mapped,
 )
 from infex.bandit.ids import Ids, past_from
-from infex.bandit.pending import Pending, moved
+from infex.bandit.pending import Pending
 from infex.bandit.prior import Prior
 from infex.bandit.replication import PREFIX, Replication, shape_of
 from infex.bandit.rewards import (
@@ -38,7 +38,7 @@ from infex.features.base import checked_map
 from infex.logs.log_marks import MARKS_KEPT, Taught
 from infex.models import Ridge
 from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
-from infex.models.layout import GONE, Layout, PerArm
+from infex.models.layout import GONE, ArmRow, DesignRow, Layout, PerArm
 from infex.models.state import ModelState
 from infex.policies.base import (
     DEFAULT_DELTA,
@@ -233,10 +233,10 @@ class Parts:
         _refuse_huge(layout, arrays)
         source = _source_of(path, header, columns, features, adopt)
         if not _same_kind(layout, source.layout):
-            held, given_layout = _told_layout(layout), _told_layout(source.layout)
+            held, given_layout = _layout_text(layout), _layout_text(source.layout)
             raise CannotLoad(f"{path} holds {held}, which cannot go on as {given_layout}")
         prior = Prior.restored(header["prior"], own_estimator)
-        model = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
+        model = _model_of(path, header, arrays, layout, own_policy, own_estimator, prior)
         model.pulls = _pulls_of(source, header["pulls"])
         agent = Agent(own_policy, model)
         agent.account.restore(header["account"])
@@ -283,7 +283,12 @@ class Parts:
         places = np.array([known.get(label, GONE) for label in labels])
         if apart:
             agent.replace_model(model.rearranged(now, places))
-            changed = moved(places, model.columns)
+            new = {old: place for place, old in enumerate(places.tolist()) if old != GONE}
+
+            def changed(on: DesignRow) -> DesignRow:
+                assert isinstance(on, ArmRow)
+                return ArmRow(new.get(on.arm, GONE), on.context)
+
             self.pending.change(changed)
             if self.history is not None:
                 self.history.change(changed)
@@ -367,7 +372,7 @@ def taught_of(kept: object) -> Taught:
     return Taught(kept)
 
 
-def _memory_of(
+def _model_of(
     path: FilePath,
     header: dict[str, Any],
     arrays: Arrays,
@@ -401,7 +406,7 @@ def _same_kind(held: Layout, given: Layout) -> bool:
     return not isinstance(held, PerArm) and not isinstance(given, PerArm)
 
 
-def _told_layout(layout: Layout) -> str:
+def _layout_text(layout: Layout) -> str:
     if isinstance(layout, PerArm):
         shared = f", and {layout.shared} shared features" if layout.shared else ""
         return f"a regression for each arm on contexts of {layout.dim} features{shared}"

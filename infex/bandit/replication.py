@@ -38,7 +38,7 @@ class Delta(NamedTuple):
     """What was learnt in some spans of instances, as sums."""
 
     spans: Spans
-    growths: StateStatistics
+    statistics: StateStatistics
 
 
 @final
@@ -47,7 +47,7 @@ class Changes:
 
     A bandit makes it: `problem` says what it was learnt about (features, penalty, arms), which must agree
     with the other bandit, and `deltas` are the sums. It is plain data: `to_bytes` and `from_bytes` take it
-    anywhere. `told` is how many rewards are in it.
+    anywhere. `n_observations` is how many rewards are in it.
 
     >>> from infex import Bandit, Greedy
     >>> worker, centre = (Bandit([[1.0]], Greedy()) for _ in range(2))
@@ -65,12 +65,12 @@ class Changes:
         self.problem, self.deltas = problem, deltas
 
     @property
-    def told(self) -> int:
+    def n_observations(self) -> int:
         """How many rewards are in it."""
         return sum(last - first for delta in self.deltas for first, last in delta.spans.values())
 
     def __repr__(self) -> str:
-        return f"Changes({self.told} rewards)"
+        return f"Changes({self.n_observations} rewards)"
 
     def to_bytes(self) -> bytes:
         """All of it, without pickle."""
@@ -179,12 +179,12 @@ class Replication:
         return False
 
     def add(self, delta: Delta, model: ModelState) -> None:
-        """Others' rewards, which memory is about to learn."""
+        """Marks others' rewards as known, just before the model adds them."""
         mark = self._mark
         if mark is None:
             empty = model.sufficient_statistics()
             mark = _minus(empty, empty)
-        self._mark, self._exchanged = _plus(mark, delta.growths), True
+        self._mark, self._exchanged = _plus(mark, delta.statistics), True
         self.known |= {name: last for name, (_, last) in delta.spans.items()}
 
     def move(self, before: ModelState, after: ModelState, places: Integers) -> Replication:
@@ -202,7 +202,7 @@ class Replication:
                 return self.restart(before, after)
             count = now[0].counts.shape[1]
             self._unsent = tuple(
-                Delta(each.spans, _brought(each.growths, there, count)) for each in self._unsent
+                Delta(each.spans, _brought(each.statistics, there, count)) for each in self._unsent
             )
             self._mark = None if self._mark is None else _brought(self._mark, there, count)
         self._lost += position - self._position(after)
@@ -261,7 +261,10 @@ def shape_of(layout: Layout, model: ModelState) -> dict[str, Any]:
 def new_deltas(
     changes: Changes, mine: dict[str, Any], replication: Replication, name: str, model: ModelState
 ) -> list[Delta]:
-    """What of the changes is not known here, over the arms that are; all that cannot be is refused."""
+    """The deltas that are new here, with statistics moved to this bandit's arms.
+
+    Raises CannotMerge for what does not fit.
+    """
     theirs = changes.problem
     for key in AGREEING:
         if mine[key] != theirs[key]:
@@ -319,9 +322,9 @@ def _minus(one: StateStatistics, two: StateStatistics) -> StateStatistics:
     return one[0].minus(two[0]), apart
 
 
-def _brought(growths: StateStatistics, there: Integers, count: int) -> StateStatistics:
+def _brought(statistics: StateStatistics, there: Integers, count: int) -> StateStatistics:
     """The same over so many arms, each of these at a place there, or nowhere (-1)."""
-    everything, apart = growths
+    everything, apart = statistics
     return everything.moved_to(there, count), None if apart is None else apart.moved_to(there, count)
 
 
@@ -329,7 +332,7 @@ def _arrays(deltas: tuple[Delta, ...]) -> Arrays:
     """Sums, by names."""
     found: Arrays = {}
     for number, delta in enumerate(deltas):
-        for name, growth in zip(("all", "explored"), delta.growths, strict=True):
+        for name, growth in zip(("all", "explored"), delta.statistics, strict=True):
             if growth is not None:
                 parts = {
                     "truth": growth.sums,

@@ -26,7 +26,7 @@ OnDuplicate = Literal["refuse", "same", "sum", "replace"]
 ON_DUPLICATE = ("refuse", "same", "sum", "replace")
 WORSE = 10.0  # times the reward that was warned of, from which on another is
 TRUTHS = (bool, np.bool_)
-NOT_APART = -1  # the turn among exploring rounds of a reward that is in none
+NOT_APART = -1  # the number among exploring rounds of a reward that is in none
 
 
 class RewardRule:
@@ -139,7 +139,7 @@ class Learnt(NamedTuple):
     reward: float
     weight: float
     counted: float
-    turns: ObservationNumbers
+    numbers: ObservationNumbers
 
 
 @final
@@ -186,10 +186,10 @@ class RewardHistory:
         texts, arrays = Pending({each.decision.id: each for each in waited}).arrays("remembered")
         order = {key: place for place, key in enumerate(self._learnt)}
         rows = [
-            [learnt.reward, learnt.weight, learnt.counted, learnt.turns[0], own, order[each.decision.id]]
+            [learnt.reward, learnt.weight, learnt.counted, learnt.numbers[0], own, order[each.decision.id]]
             for each in waited
             for learnt in [self._learnt[each.decision.id]]
-            for own in [NOT_APART if learnt.turns[1] is None else learnt.turns[1]]
+            for own in [NOT_APART if learnt.numbers[1] is None else learnt.numbers[1]]
         ]
         arrays["remembered rewards"] = np.array(rows, dtype=np.float64).reshape(len(rows), 6)
         return {"most": self.most} | texts, arrays
@@ -207,9 +207,9 @@ class RewardHistory:
         for weights in (rows[:, 1], rows[:, 2]):
             within("a weight that is remembered", weights, (count,), 0.0, HEAVIEST_WEIGHT)
         for place in np.argsort(rows[:, 5]).tolist():
-            reward, weight, counted, turn, own, _ = rows[place].tolist()
-            if not (turn >= 0.0 and turn.is_integer() and own >= NOT_APART and own.is_integer()):
+            reward, weight, counted, number, own, _ = rows[place].tolist()
+            if not (number >= 0.0 and number.is_integer() and own >= NOT_APART and own.is_integer()):
                 raise DamagedFile("the number of a reward that is remembered is none")
-            turns = int(turn), None if own == NOT_APART else int(own)
-            history.add(waited[place], Learnt(reward, weight, counted, turns))
+            numbers = int(number), None if own == NOT_APART else int(own)
+            history.add(waited[place], Learnt(reward, weight, counted, numbers))
         return history

@@ -16,7 +16,7 @@ from infex.cli.output import say_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from infex.reports.curves import Line
+    from infex.reports.figures import Line
     from infex.schedules import Schedule
     from infex.theory import InfexBound, Setting, Span
 
@@ -142,7 +142,7 @@ def _span_data(name: str, span: Span) -> dict[str, Any]:
 
 def _schedules(texts: Iterable[str]) -> list[Schedule]:
     """The schedules of the catalogue that these expressions name."""
-    from infex.experiments.entrants import named
+    from infex.experiments.specs import named
 
     return [each.thing for text in texts for each in named(text, "schedule")]
 
@@ -164,7 +164,7 @@ def _show(setting: Setting, rows: list[BoundRow], base: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from infex.theory.turning import span
+    from infex.theory.bounds import span
 
     console = Console(highlight=False)
     console.print(_problem(setting, rows[0].bound.horizon, base))
@@ -234,7 +234,7 @@ def _lines(
     """Bounds against the horizon, and the limit above which they are vacuous."""
     import numpy as np
 
-    from infex.reports.curves import Line
+    from infex.reports.figures import Line
     from infex.theory import infex
 
     horizon, last = float(rows[0].bound.horizon), _last_drawn(rows)
@@ -268,8 +268,7 @@ def _picture(lines: list[Line], limit: Line) -> None:
 
 def _draw(setting: Setting, lines: list[Line], limit: Line, horizon: int, base: str, out: Path) -> Path:
     """The picture as a file, faint where bounds are vacuous."""
-    from infex.reports.curves import curves
-    from infex.reports.figure_files import write_figure
+    from infex.reports.figures import curves, write_figure
 
     return write_figure(
         curves(

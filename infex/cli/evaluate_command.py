@@ -79,7 +79,7 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
 def _read(path: Path, asked: dict[str, Any]) -> Log:
     from infex.evaluation import read
     from infex.logs.named_maps import read_with_map
-    from infex.planning.arm_files import read_arms
+    from infex.planning.inputs import read_arms
 
     columns = {name: asked[name] for name in ("arm", "reward", "propensity", "sort", "form")}
     words, context = asked["features"], asked["context"]

@@ -19,7 +19,7 @@ def _example(context: click.Context, option: click.Parameter, asked: bool) -> No
 
 def _kinds(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
-        from infex.experiments.recipes import kinds
+        from infex.experiments.specs import kinds
 
         click.echo("\n".join(kinds()))
         context.exit()
@@ -98,8 +98,7 @@ def run(
     infex run --kinds prints all kinds with their settings.
     """
     from infex.cli.sweeping import play
-    from infex.experiments.sweep_files import read_sweep
-    from infex.experiments.sweep_record import sweep_in
+    from infex.experiments.sweep import read_sweep, sweep_in
 
     kept = sweep.is_dir()
     source = click.get_current_context().get_parameter_source("out")

@@ -16,11 +16,11 @@ from infex.cli import INTERRUPTED_CODE
 from infex.cli.output import number, say_json
 from infex.cli.tables import show_table
 from infex.errors import ForeignFolder, InvalidSetting
-from infex.experiments.folder import held
-from infex.experiments.progress_bar import ProgressBar
+from infex.experiments.progress import ProgressBar
+from infex.experiments.report import write_report
 from infex.experiments.results import Cell, Results
+from infex.experiments.store import held
 from infex.experiments.sweep import Sweep
-from infex.experiments.sweep_report import write_report
 
 FAILURES_SHOWN = 5
 Writer = Callable[[Results, Cell, str], str]

@@ -217,8 +217,7 @@ def hundredths(value: float) -> str:
 
 
 def _draw(by_name: dict[str, Curve], gap: float, out: Path) -> Path:
-    from infex.reports.curves import Line, curves
-    from infex.reports.figure_files import write_figure
+    from infex.reports.figures import Line, curves, write_figure
 
     rounds = next(iter(by_name.values())).rounds
     drawn = curves(

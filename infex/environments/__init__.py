@@ -1,10 +1,19 @@
 """Problems to play: they own the means, the gaps and the regret."""
 
-from infex.environments.contexts import ChangingInstance
-from infex.environments.contextual_arms import ContextualInstance
-from infex.environments.fixed_arms import LinearInstance
-from infex.environments.lateness import Late, late
-from infex.environments.moving import Moves, RandomWalk, Steps, Turning, steps, turning, walk
+from infex.environments.base import (
+    Late,
+    Moves,
+    RandomWalk,
+    Steps,
+    Stretch,
+    Turning,
+    late,
+    steps,
+    turning,
+    walk,
+)
+from infex.environments.contexts import ChangingInstance, ContextualInstance
+from infex.environments.fixed import LinearInstance
 from infex.environments.named import (
     changing,
     collinear,
@@ -19,7 +28,6 @@ from infex.environments.named import (
     sphere,
 )
 from infex.environments.own import Environment, OwnInstance
-from infex.environments.truths import Stretch
 
 Instance = LinearInstance | ChangingInstance | ContextualInstance | OwnInstance
 

@@ -17,13 +17,9 @@ import numpy as np
 from infex.arrays import Floats, length_of, products
 from infex.checks import one_of, real, whole
 from infex.core.drawing import draw_arms
-from infex.environments.contexts import ChangingInstance
-from infex.environments.contextual_arms import ContextualInstance
-from infex.environments.fixed_arms import LinearInstance
-from infex.environments.lateness import Late
-from infex.environments.moving import Moves, directed
-from infex.environments.reward_laws import Rewards
-from infex.environments.truths import Link
+from infex.environments.base import Late, Link, Moves, Rewards, directed
+from infex.environments.contexts import ChangingInstance, ContextualInstance
+from infex.environments.fixed import LinearInstance
 from infex.errors import InvalidSetting
 from infex.streams import stream
 

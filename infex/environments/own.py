@@ -11,10 +11,17 @@ import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
 from infex.checks import copied, set_fields, whole
-from infex.environments.fixed_arms import BLOCK, key_of
-from infex.environments.lateness import Late, checked_late
-from infex.environments.reward_laws import RewardLaw, name_of, reward_law
-from infex.environments.truths import Stretch, Unrefined, means_from
+from infex.environments.base import (
+    Late,
+    RewardLaw,
+    Stretch,
+    Unrefined,
+    checked_late,
+    means_from,
+    name_of,
+    reward_law,
+)
+from infex.environments.fixed import BLOCK, key_of
 from infex.errors import InvalidArms, InvalidSetting
 from infex.streams import stream
 

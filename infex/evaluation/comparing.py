@@ -135,6 +135,9 @@ def _apart_by(first: TargetValue, second: TargetValue, work: Groundwork) -> _Apa
     if "manski" in (first.estimator, second.estimator):
         count = min(first.draws.size, second.draws.size)
         return _Apart(first.value - second.value, _between(first.bounds, second.bounds), "manski", count)
+    if "slope" in (first.estimator, second.estimator) and not work.anytime:
+        bounds, count = _between(first.bounds, second.bounds), min(first.draws.size, second.draws.size)
+        return _Apart(first.value - second.value, bounds, "both intervals", count)
     if first.is_weighted and second.is_weighted and np.array_equal(first.draws, second.draws):
         bounds = (_at_any_time if work.anytime else _by_draws)(first, second, work)
         return _Apart(first.value - second.value, bounds, "paired draws", first.draws.size)

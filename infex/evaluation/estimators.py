@@ -14,7 +14,7 @@ d = q = 0 where there is no model; g leaves weights as they are, or makes large 
 | `switch` | SWITCH-DR: dr where w <= setting, else dm (Wang et al., 2017) |
 | `shrinkage` | dr with optimistic shrinkage, s w/(w^2 + s) (Su et al., 2020) |
 | `subgaussian` | dr with w/(1 - s + s w) (Metelli et al., 2021) |
-| `slope` | `shrinkage` with the setting that SLOPE chooses (Su, Srinath and Krishnamurthy, 2020) |
+| `slope` | `shrinkage` as SLOPE sets it (Su, Srinath and Krishnamurthy, 2020); the interval of `dr` |
 | `mips` | marginalised ips: weights of what arms have in common (Saito and Joachims, 2022) |
 | `blocks` | dr over all rounds of a block up to its exploration; infex's own, without a published name |
 

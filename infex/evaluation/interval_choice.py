@@ -10,7 +10,7 @@ from infex.arrays import Floats, Integers
 from infex.errors import NoSupport
 from infex.evaluation import empirical_likelihood, intervals, sequences
 from infex.evaluation.adaptive import weighted_mean
-from infex.evaluation.estimators import Drawn
+from infex.evaluation.estimators import Drawn, drawn_by
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.intervals import Bounds, Ground
 from infex.evaluation.robust_sequence import robust_sequence
@@ -56,6 +56,8 @@ def bounds_of(
     limit: float,
 ) -> tuple[Bounds, list[LogFinding]]:
     """The interval of a weighted estimator, and what there is to say of it."""
+    if estimator == "slope" and not anytime and not rounds.target.is_logged:
+        return _bounds_of_slope(work, rounds, drawn, effective, limit=limit)
     mean, error, count = mean_and_error(work, drawn)
     if anytime:
         found = at_any_time(estimator, work, rounds, work.confidence)
@@ -78,6 +80,18 @@ def bounds_of(
         words = f"with {effective:.0f} effective explorations (below {FEWEST_EFFECTIVE:.0f}) "
         words += "the interval is too short"
         notes.append(LogFinding("few", words))
+    return found, notes
+
+
+def _bounds_of_slope(
+    work: Groundwork, rounds: TargetRounds, drawn: Drawn, effective: float, *, limit: float
+) -> tuple[Bounds, list[LogFinding]]:
+    """The interval of dr, stretched to the estimate: what SLOPE chooses may be biased."""
+    plain = drawn_by("dr", work, rounds, None, None)
+    found, notes = bounds_of("dr", work, rounds, plain, effective, anytime=False, limit=limit)
+    value = drawn.model + mean_and_error(work, drawn)[0]
+    if math.isfinite(found.low):
+        found = found._replace(low=min(found.low, value), high=max(found.high, value))
     return found, notes
 
 

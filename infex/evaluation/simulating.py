@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import safe_repr, whole
-from infex.environments.offer_sets import OfferSets
+from infex.environments.contexts import OfferSets
 from infex.errors import InvalidSetting, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.comparing import Comparison, Outcome

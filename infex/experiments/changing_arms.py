@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.experiments.paper import bases_and_infex
+from infex.experiments.paper import Verdict, bases_and_infex
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
-from infex.experiments.verdict import Verdict
-from infex.reports.shown import played
+from infex.reports.series import played
 
 CHANGING_TITLE = "Infrequent exploration with arms that change"
 CHANGING_HEADING = "What the paper's appendix discusses, on these runs"

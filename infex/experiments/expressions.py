@@ -8,18 +8,61 @@ of a user's under `package.module:object`; to name a thing none of them is loade
 from __future__ import annotations
 
 import ast
+import difflib
 import inspect
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
 from infex import registry, schedules
-from infex.errors import InfexError, InfexWarning, InvalidExpression
-from infex.experiments.loading import call, loaded
-from infex.experiments.naming import hint
+from infex.checks import imported, safe_repr
+from infex.errors import InfexError, InfexWarning, InvalidExpression, InvalidSetting
 from infex.registry import label_of, setting_text
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """A question that names the nearest known name; nothing if none is near.
+
+    >>> hint("horizont", ["horizon", "seeds"]), hint("x", ["horizon"])
+    (' (did you mean horizon?)', '')
+    """
+    names = {each.casefold(): each for each in known}
+    nearest = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
+    return f" (did you mean {names[nearest[0]]}?)" if nearest else ""
+
+
+VERBS = {"policy": "choose", "schedule": "explores", "estimator": "new_model"}
+
+
+def load(reference: str) -> Any:
+    """The object that `package.module:object` names."""
+    return imported(reference, InvalidSetting, f"cannot load {reference!r}")
+
+
+def loaded(reference: str, kind: str | None) -> Any:
+    """The object of a name, or what it makes without arguments where a thing of a kind is asked for."""
+    source = load(reference)
+    if kind is None or not callable(source):
+        return source
+    if not isinstance(source, type) and VERBS[kind] in dir(source):  # it may be called, and is what is meant
+        return source
+    return call(reference, (), {})
+
+
+def call(reference: str, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What the function or class of a name makes with these settings."""
+    source = load(reference)
+    words = [*map(safe_repr, given), *(f"{name}={safe_repr(value)}" for name, value in named.items())]
+    how = f"with {', '.join(words)}" if words else "without arguments"
+    if not callable(source):
+        raise InvalidSetting(f"{reference!r} takes no settings: it is {safe_repr(source)}")
+    try:
+        return source(*given, **named)
+    except Exception as error:  # a user's code may raise anything
+        raise InvalidSetting(f"{reference!r} cannot be made {how}: {error}") from error
+
 
 REFERENCE = re.compile(r"""('[^']*'|"[^"]*")|([\w.]+:[\w.]+)""")
 CATALOGUE = {

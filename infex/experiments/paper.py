@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from infex.arrays import Floats
-from infex.experiments.recipes import Recipe
 from infex.experiments.results import Cell, Results
-from infex.experiments.setting_columns import of_problem
+from infex.experiments.specs import Recipe
 from infex.experiments.sweep import Sweep
-from infex.experiments.verdict import Verdict
+from infex.experiments.table import of_problem
+
+
+class Verdict(NamedTuple):
+    """A claim, in how many of the cells that can tell it holds, and what more there is to say.
+
+    `cells` may be of another `unit`; of those in which it does not hold, some may be `undecided`.
+    """
+
+    claim: str
+    holds: int
+    cells: int
+    note: str = ""
+    unit: str = "cells"
+    undecided: int = 0
+
 
 PAPER_DIMS = (10, 20, 40)
 PAPER_ARMS = (10, 100, 1000)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+import hashlib
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, final, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, overload
 
 import numpy as np
 import pyarrow as pa
 
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
-from infex.experiments import best as choosing
-from infex.experiments import by_hand, summaries
-from infex.experiments.bands import Band, band_of, slope_of
-from infex.experiments.cells import Cell as Cell
-from infex.experiments.diffing import ResultsDiff, difference
-from infex.experiments.played import PlayedRuns
-from infex.experiments.run_lists import by_round
-from infex.experiments.runs_table import Table
-from infex.experiments.setting_columns import write_wide
-from infex.experiments.settings_found import Against, against, matching
-from infex.experiments.sweep_log import Progress
-from infex.policies import Policy
+from infex.experiments import comparison
+from infex.experiments.comparison import Band, ResultsDiff, band_of, difference, slope_of
+from infex.experiments.fingerprint import commit, digest, versions
+from infex.experiments.progress import Progress
+from infex.experiments.runs import Against, PlayedRuns, against, matching
+from infex.experiments.runs import Cell as Cell
+from infex.experiments.table import Facts, Table, by_round, of_policy, runs_of, write_wide
+from infex.experiments.tasks import TaskOutcome, outcome_of, shape_of
+from infex.policies import Infex, Policy
+from infex.registry import label_of
 from infex.simulation import Run
 from infex.statistics import Difference, Interval, Spread, mean_intervals, paired, spread
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from infex.experiments.sweep import Sweep
-    from infex.reports.strips import Look
+    from infex.reports.series import Look
 
 
 @final
@@ -57,14 +57,12 @@ class Results(PlayedRuns):
     @staticmethod
     def load(folder: str | Path) -> Results:
         """The results that a folder holds, of a sweep or of `save`."""
-        from infex.experiments.folder import read
+        from infex.experiments.store import read
 
         return read(folder)
 
     @staticmethod
-    def of(
-        runs: Iterable[Run] | Mapping[str, Iterable[Run]], *, environment: by_hand.Naming = "by hand"
-    ) -> Results:
+    def of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], *, environment: Naming = "by hand") -> Results:
         """Results of runs that `play` and `play_many` gave; a dict of them, {name: runs}, names policies.
 
         `environment` names the problem, or is a function of a run that does. Runs with one seed on problems
@@ -76,16 +74,16 @@ class Results(PlayedRuns):
         >>> Results.of(runs).policies
         ['UCB', 'greedy']
         """
-        made = by_hand.made_of(runs, environment)
+        made = made_of(runs, environment)
         bases = {policy: base for policy, base in made.bases.items() if base in made.bases}
-        return Results(made.table, bases=bases, about=by_hand.about(made))
+        return Results(made.table, bases=bases, about=about(made))
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Writes table, summary, settings and failures into a folder, as `load` and all commands read it.
 
         A folder with other contents is written to with `force` alone.
         """
-        from infex.experiments.folder import save
+        from infex.experiments.store import save
 
         save(self, folder, force)
 
@@ -163,14 +161,14 @@ class Results(PlayedRuns):
         chosen = None if policy is None else self.known(policy)
         if cell is not None and cell not in self.cells:
             raise InvalidSetting(f"no runs in {cell}; results.cells are the problems that there are")
-        return summaries.tests(self, self.known(against), chosen, [cell] if cell else self.cells, test)
+        return comparison.tests(self, self.known(against), chosen, [cell] if cell else self.cells, test)
 
     def worst(self, by: Literal["regret", "ratio"] = "regret") -> Table:
         """The problem on which each policy does worst: by mean regret, or by its ratio to the least there.
 
         `regret_most` is that of its worst run there, with `seed_of_most`.
         """
-        return summaries.worst(self, by)
+        return comparison.worst(self, by)
 
     def slope(self, cell: Cell, policy: str | Policy, since: int | None = None) -> Interval:
         """How fast mean regret grows from round `since` (a tenth of the horizon) on: 1 is linear, 0.5 a root.
@@ -179,14 +177,14 @@ class Results(PlayedRuns):
         """
         return slope_of(*self.curves(cell, policy), since)
 
-    def best(self, cell: Cell | None = None, of: Literal["mean", "median"] = "mean") -> choosing.Best:
+    def best(self, cell: Cell | None = None, of: Literal["mean", "median"] = "mean") -> comparison.Best:
         """The policy of the lowest mean or median regret in a cell, and how many it was chosen from.
 
         Without a cell there must be one problem alone.
         """
         if cell is None and len(self.cells) != 1:
             raise InvalidSetting(f"there are {len(self.cells)} problems: name one of results.cells")
-        return choosing.best(self, self.cells[0] if cell is None else cell, of)
+        return comparison.best(self, self.cells[0] if cell is None else cell, of)
 
     def confirm(
         self,
@@ -197,16 +195,16 @@ class Results(PlayedRuns):
         neighbours: int = 4,
         workers: int | None = None,
         progress: Progress | bool | None = None,
-    ) -> choosing.Confirmation:
+    ) -> comparison.Confirmation:
         """Plays the best policy of a cell, and the `neighbours` that came next, on so many fresh seeds.
 
         Seeds go on after the last of the sweep, so none of them has chosen the policy. `workers` and
         `progress` are those of `Sweep.run`.
         """
-        from infex.experiments.sweep_record import sweep_behind
+        from infex.experiments.sweep import sweep_behind
 
         sweep = self._sweep or sweep_behind(self.about)
-        return choosing.confirm(self.best(cell, of), sweep, seeds, neighbours, workers, progress)
+        return comparison.confirm(self.best(cell, of), sweep, seeds, neighbours, workers, progress)
 
     def diff(self, other: Results | str | Path) -> ResultsDiff:
         """Which runs agree bit for bit with another's, or a folder's, which do not, which are missing."""
@@ -231,7 +229,7 @@ class Results(PlayedRuns):
 
         One run has no standard deviation, and fewer than 12 have no interval (null).
         """
-        return summaries.summary(self)
+        return comparison.summary(self)
 
     def latex(self, show: Look = "std") -> str:
         """Final regret as a LaTeX table (booktabs): a row for each policy, a column for each problem.
@@ -244,7 +242,7 @@ class Results(PlayedRuns):
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
-        from infex.experiments.folder import write_tables
+        from infex.experiments.store import write_tables
 
         write_tables(folder, functools.partial(write_wide, self._lists, self.settings), self.summary().arrow)
 
@@ -297,3 +295,93 @@ class Results(PlayedRuns):
             wanted["policy"] = [self.known(policy) for policy in wanted["policy"]]
         kept = self._whole.filter(matching(self.finals, wanted))
         return Results(kept, bases=self.bases, about=self.about)
+
+
+Naming = str | Callable[[Run], str]
+
+
+class Made(NamedTuple):
+    """Runs as a table; the bases of policies by name, in the order in which they came; and their settings.
+
+    Of a name that stands for policies of several settings, those are known which all of them share.
+    """
+
+    table: pa.Table
+    bases: dict[str, str | None]
+    settings: dict[str, list[Facts]]
+
+
+def made_of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Naming) -> Made:
+    """What runs are in tables."""
+    outcomes: list[TaskOutcome] = []
+    bases: dict[str, str | None] = {}
+    facts: dict[tuple[str, int], Facts] = {}
+    checks = _Pairing({}, set())
+    for policy, run in _named(runs):
+        label = environment if isinstance(environment, str) else environment(run)
+        checks.enter(run, policy, label)
+        outcomes.append(_outcome(run, policy, label))
+        bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
+        told = {"policy": policy, "horizon": run.horizon} | of_policy(run.policy)
+        known = facts.setdefault((policy, run.horizon), told)
+        facts[policy, run.horizon] = {name: value for name, value in known.items() if told.get(name) == value}
+    return Made(runs_of(outcomes), bases, {"policies": list(facts.values()), "environments": []})
+
+
+class _Pairing(NamedTuple):
+    """What runs have been seen: problems by seed, and runs by policy and seed."""
+
+    problems: dict[tuple[object, ...], str]
+    runs: set[tuple[object, ...]]
+
+    def enter(self, run: Run, policy: str, label: str) -> None:
+        """Refuses a run that would be compared with one of another problem, or be one of two."""
+        shape, problem = (label, *shape_of(run.instance), run.horizon), digest(run.instance)
+        if self.problems.setdefault((*shape, run.seed), problem) != problem:
+            raise InvalidSetting(
+                f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
+                "compared as if they were one: play each problem with a seed of its own "
+                "(play_many(..., paired=True)), or name them by environment=lambda run: ..."
+            )
+        if (*shape, run.seed, policy) in self.runs:
+            raise InvalidSetting(
+                f"two runs of {policy!r} on {label!r} have seed {run.seed}; "
+                "a dict of runs, {name: runs}, tells policies apart"
+            )
+        self.runs.add((*shape, run.seed, policy))
+
+
+def about(made: Made) -> dict[str, Any]:
+    """What a report says of runs that were made by hand."""
+    horizons = made.table["horizon"].unique().to_pylist()
+    return {
+        "title": "Runs made by hand",
+        "environments": made.table["environment"].unique().to_pylist(),
+        "policies": list(made.bases),
+        "horizon": horizons[0] if len(horizons) == 1 else horizons,
+        "seeds": sorted(made.table["seed"].unique().to_pylist()),
+        "settings": made.settings,
+        "versions": versions(),
+        "commit": commit(),
+    }
+
+
+def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
+    """Every run with the name of its policy: that of its key, or the one that a sweep would give."""
+    _refuse_others(runs, Run | Iterable)
+    groups = runs.items() if isinstance(runs, Mapping) else [(None, runs)]
+    for name, some in groups:
+        for run in [some] if isinstance(some, Run) else some:
+            _refuse_others(run, Run)
+            yield (label_of(run.policy) if name is None else name), run
+
+
+def _refuse_others(given: object, kind: type | types.UnionType) -> None:
+    if not isinstance(given, kind):
+        raise InvalidSetting(f"runs must be what play and play_many give, got a {type(given).__name__}")
+
+
+def _outcome(run: Run, policy: str, label: str) -> TaskOutcome:
+    content = ["by hand", label, digest(run.instance), policy, digest(run.policy), run.seed, run.horizon]
+    key = hashlib.blake2b(repr(content).encode(), digest_size=12).hexdigest()
+    return outcome_of(run, key, label, policy)

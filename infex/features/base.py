@@ -55,6 +55,13 @@ class Encoder(Protocol):
         """The features of many contexts, to the last bit those of each by itself."""
 
 
+def checked_dim(context_dim: int | None) -> int:
+    """The number of features of contexts that are plain vectors."""
+    if context_dim is None:
+        raise InvalidSetting("what are the contexts? give context= (as of features.table) or context_dim=")
+    return whole("context_dim", context_dim, least=1)
+
+
 def checked_context(
     context_dim: int | None, longest: float, context: Encoder | None
 ) -> tuple[int, float, Encoder | None]:
@@ -63,7 +70,7 @@ def checked_context(
     An encoder knows both numbers; they may be given as well, as records do.
     """
     if context is None:
-        return whole("context_dim", context_dim, least=1), real("longest", longest, above=0), None
+        return checked_dim(context_dim), real("longest", longest, above=0), None
     if isinstance(context, type) or not isinstance(context, Encoder):
         raise InvalidSetting(
             f"context must be an encoder such as infex.features.table, got a {type(context).__name__}"

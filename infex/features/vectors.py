@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from infex.arrays import ROUNDING, Floats, brief, is_masked
 from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidContext, InvalidSetting
-from infex.features.base import CLIPPED, Encoded, EncodedMany, Encoder
+from infex.features.base import CLIPPED, Encoded, EncodedMany, Encoder, checked_dim
 
 
 def values_of(context: object, names: tuple[str, ...]) -> Sequence[Any]:
@@ -356,4 +356,4 @@ def encoder_for(
         return context
     if context is not None:
         raise InvalidSetting("beyond is for contexts that are plain vectors: say it to the encoder instead")
-    return clip_norm(whole("context_dim", context_dim, least=1), longest)
+    return clip_norm(checked_dim(context_dim), longest)

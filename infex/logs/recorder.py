@@ -48,7 +48,10 @@ class Recorder:
                 self.write([FRAMES_BEGIN])
         except BlockingIOError:
             self.close()
-            raise StoreInUse(f"another bandit writes its log to {path}: give each one of its own") from None
+            raise StoreInUse(
+                f"another bandit writes its log to {path}: give each one of its own, or end the other's with "
+                "log_to(None)"
+            ) from None
         except InvalidLog as error:
             self.close()
             raise InvalidLog(f"cannot go on with the log {path}: {error}") from None

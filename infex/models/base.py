@@ -105,6 +105,7 @@ class Model(ABC):
         raise CannotMerge(
             f"what {self.estimator!r} has learnt is not kept as sums that add up: "
             "its rewards count by their order, or one by one"
+            f"{self._define('sufficient_statistics and add_statistics')}"
         )
 
     def add_statistics(self, statistics: SufficientStatistics) -> None:
@@ -121,7 +122,13 @@ class Model(ABC):
         raise NotKept(
             f"{safe_repr(self.estimator)} has no intervals by the noise that was seen: it keeps no squares "
             "of rewards, or is not least squares; `low` and `high` of `estimates` are the theory's"
+            f"{self._define('standard_errors')}"
         )
+
+    def _define(self, methods: str) -> str:
+        """What a model of a user's may define to do what it cannot do yet, as the end of a message."""
+        kind = type(self)
+        return "" if kind.__module__.startswith("infex.") else f"; {kind.__name__} may define {methods}"
 
 
 @runtime_checkable
@@ -187,6 +194,12 @@ def checked_estimator(estimator: object) -> Estimator | None:
     """`estimator`, if it makes models; None is ridge regression."""
     if estimator is None:
         return None
-    if isinstance(estimator, type) or not isinstance(estimator, Estimator):
-        raise InvalidSetting(f"estimator must be one of infex.models, got {safe_repr(estimator)}")
+    if isinstance(estimator, type):
+        kind = estimator.__name__
+        raise InvalidSetting(f"estimator must be one of infex.models; got the class {kind}, say {kind}(...)")
+    if not isinstance(estimator, Estimator):
+        raise InvalidSetting(
+            "estimator must be one of infex.models, or an object with a method new_model; got "
+            f"{safe_repr(estimator)}"
+        )
     return estimator

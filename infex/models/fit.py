@@ -13,7 +13,7 @@ from infex.core.bank import BankPosterior, RidgeBank
 from infex.core.estimators import solve_ridge
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import add_rewards
-from infex.errors import DamagedFile, NotKept
+from infex.errors import DamagedFile, InvalidSetting, NotKept
 from infex.models.base import Arrays, Estimator, Model
 from infex.models.layout import (
     GONE,
@@ -53,11 +53,26 @@ class Solution(NamedTuple):
         >>> Solution.about([0.5], [[0.25]], log_det_ratio=0.1).factor.tolist()
         [[0.5]]
         """
-        root: Any = np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
+        vector, matrix = np.asarray(theta, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+        if vector.ndim != 1 or matrix.shape != (vector.size, vector.size):
+            raise InvalidSetting(
+                "theta and covariance of a Solution must have the shapes (d,) and (d, d), "
+                f"got {vector.shape} and {matrix.shape}"
+            )
+        for name, numbers in (("theta", vector), ("covariance", matrix)):
+            if not (finite := np.isfinite(numbers)).all():
+                raise InvalidSetting(f"{name} of a Solution must be finite, got {numbers[~finite][0]}")
+        try:
+            root: Any = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            least = np.linalg.eigvalsh(matrix)[0]
+            raise InvalidSetting(
+                f"covariance of a Solution must be positive definite, got one with the eigenvalue {least:.3g}"
+            ) from None
         upper: Any = np.linalg.qr(root.T[:, ::-1], mode="r")  # M is the one with a positive diagonal
         turned: Floats = upper[::-1, ::-1]
         factor = np.tril(turned) * np.where(np.diag(turned) < 0.0, -1.0, 1.0)[:, None]
-        return Solution(np.vstack([factor, np.asarray(theta, dtype=np.float64)]), log_det_ratio)
+        return Solution(np.vstack([factor, vector]), log_det_ratio)
 
     @property
     def theta(self) -> Floats:
@@ -112,6 +127,7 @@ class Fit(Model):
         """Replaces or removes a reward of x; or raises NotKept, and changes nothing."""
         raise NotKept(
             f"{self.estimator!r} cannot give a reward that was learnt another value, or take it out"
+            f"{self._define('revise_observation')}"
         )
 
     def sums(self) -> tuple[Floats | None, int]:
@@ -139,7 +155,13 @@ class Fit(Model):
     def solution(self) -> Solution:
         """The solution for all rewards, computed once after each update."""
         if self._solution is None:
-            self._solution = self.solve(self._start)
+            solution: object = self.solve(self._start)
+            if not isinstance(solution, Solution):
+                raise InvalidSetting(
+                    f"solve of {type(self).__name__} must return a models.Solution, "
+                    f"got {type(solution).__name__}"
+                )
+            self._solution = solution
         return self._solution
 
     def posterior(self) -> RidgePosterior:
@@ -194,8 +216,11 @@ class Fit(Model):
 
     def restore(self, arrays: Arrays) -> None:
         self._restore(arrays)
-        with np.errstate(all="ignore"):  # numbers of a file may be anything
-            solved, log_det_ratio = self.solution
+        try:
+            with np.errstate(all="ignore"):  # numbers of a file may be anything
+                solved, log_det_ratio = self.solution
+        except InvalidSetting as error:
+            raise DamagedFile(f"what it has learnt cannot be solved: {error}") from None
         if not (np.isfinite(solved).all() and np.isfinite(log_det_ratio)):
             raise DamagedFile("its theta would not be finite")
 

@@ -292,10 +292,6 @@ class Posterior:
         """The index of an arm, one of these, among all of the round."""
         return arm if self._places is None else self._places.item(arm)
 
-    def seat(self, place: int) -> int:
-        """Which of these arms stands at a `place` among all of the round."""
-        return place if self._places is None else int(np.searchsorted(self._places, place))
-
     @property
     def shows_all(self) -> bool:
         """Are these all arms of the round?"""

@@ -112,10 +112,6 @@ class ModelState:
         self.all.check_reward(reward)
         return self.all.effective_weight(on, weight)
 
-    def learn(self, on: DesignRow, reward: float, explored: bool, weight: float = 1.0) -> None:
-        """Adds an observation with its effective weight; or raises an error, and changes nothing."""
-        self.update(on, reward, explored, self.effective_weight(on, reward, weight))
-
     def update(self, on: DesignRow, reward: float, explored: bool, weight: float) -> None:
         """Adds an observation with the weight that `effective_weight` gave: this cannot fail."""
         self.all.update(on, reward, weight)

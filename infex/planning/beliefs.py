@@ -1,26 +1,99 @@
-"""What is believed of a problem: its arms, and what the parameter may be."""
+"""What is believed of a problem: its arms, and what the parameter may be, also by a log."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from infex.arrays import Floats, Integers, columns_of, labels_of, length_of
+from infex.arrays import ROUNDING, Floats, Integers, columns_of, labels_of, length_of
 from infex.checks import LARGEST_REWARD, real, whole
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, gaussian
-from infex.environments.offer_sets import OfferSets
-from infex.errors import InvalidArms, InvalidReward, InvalidSetting, UnevenFeatures
-from infex.logs.log_sums import Residuals, residuals_of, sums_over
-from infex.models.layout import DesignRows
+from infex.environments.contexts import OfferSets
+from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
+from infex.features import Disjoint, FeatureMap
+from infex.features.base import unit_of
+from infex.logs import Log
+from infex.logs.log_sums import LogSums, Residuals, penalty_of, played_rows, residuals_of, sums_over
+from infex.logs.looks import JoinedWithContexts, Looks, looks_of
+from infex.models.layout import DesignRows, PerArm
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
-from infex.planning.misfits import rounded_up, warn_of_misfit
 from infex.streams import stream
+
+ERRORS_ALLOWED = 4.0
+LENGTH_HALVINGS = 100
+
+
+def misfit_words(sums: Sequence[LogSums], left: float, noise: float, bound: float, unit: float) -> str:
+    """Why logged rewards do not fit noise and bound, or nothing; `left` is the summed square of residuals.
+
+    There are sums for each regression, whose features are divided by `unit`, as `bound` is multiplied by it.
+    """
+    count = sum(each.count for each in sums)
+    if not count:
+        return ""
+    noise = max(noise, ROUNDING * math.sqrt(sum(each.square for each in sums) / count))
+    least = max(least_length(each, noise) for each in sums)
+    longer = ""
+    if least > bound * (1.0 + ROUNDING):
+        longer = f"they need a bound of at least {rounded_up(least / unit):g}"
+    surprise = left / noise**2 if left > 0.0 else 0.0
+    if surprise > count + 6.0 * math.sqrt(2.0 * count):
+        words = f"do not fit noise {noise:.3g} and bound {bound / unit:g}: they lie "
+        words += f"{math.sqrt(surprise / count):.3g} times as far off as these allow"
+        words += f" ({longer})" if longer else ""
+    elif longer:
+        words = f"lie beyond what bound {bound / unit:g} allows: {longer}"
+    else:
+        return ""
+    return f"{count:,} logged rewards {words}"
+
+
+def warn_of_misfit(sums: Sequence[LogSums], left: float, noise: float, bound: float, unit: float) -> None:
+    """Warns of logged rewards that do not fit the noise and the bound of a plan, as `misfit_words` says."""
+    words = misfit_words(sums, left, noise, bound, unit)
+    if words:
+        warnings.warn(
+            f"{words}, so that the plan would be of problems unlike yours", LargeReward, stacklevel=6
+        )
+
+
+def rounded_up(length: float) -> float:
+    """The next number of three digits, which is easy to type.
+
+    >>> rounded_up(3.99643), rounded_up(1.0), rounded_up(12345.6)
+    (4.0, 1.0, 12400.0)
+    """
+    digit = 10.0 ** (math.floor(math.log10(length)) - 2)
+    return float(f"{math.ceil(length / digit * (1.0 - 1e-12)) * digit:.3g}")
+
+
+def least_length(sums: LogSums, noise: float) -> float:
+    """The length of the shortest parameter that logged rewards may come from, by their noise.
+
+    Among all theta with |theta - estimate| in V at most noise (sqrt d + 4): where logs say little, a short
+    one fits. It is a ridge estimate whose penalty makes it just so far off, which is found by halving.
+    """
+    values, turned = np.linalg.eigh(sums.gram)
+    seen = values > 1e-12 * max(float(values[-1]), 1e-300)
+    spread, moment = values[seen], (turned.T @ sums.moment)[seen]
+    far = noise * (math.sqrt(len(values)) + ERRORS_ALLOWED)
+    if float((moment**2 / spread).sum()) <= far**2:
+        return 0.0
+    low, high = (math.log(float(end)) for end in (1e-15 * spread[0], 1e15 * spread[-1]))
+    for _ in range(LENGTH_HALVINGS):
+        middle = 0.5 * (low + high)
+        penalty = math.exp(middle)
+        off = float((moment**2 * (penalty / (spread + penalty)) ** 2 / spread).sum())
+        low, high = (middle, high) if off <= far**2 else (low, middle)
+    return float(np.linalg.norm(moment / (spread + math.exp(low))))
+
 
 LARGEST_FEATURE = 1e100
 LEAST_POSTERIOR_PENALTY = 1e-9  # with less, the sums of a posterior lose too many digits
@@ -251,3 +324,145 @@ def _ridge_of(arms: Floats, which: Integers, rewards: Floats, penalty: float) ->
     ridge = RidgeModel(np.ascontiguousarray(arms.T), penalty)
     ridge.bulk_update(DesignRows.on_arms(which.astype(np.int64)), rewards, np.ones(rewards.size))
     return ridge
+
+
+MOST_OFFERS = 4096  # rounds of a log whose offers are drawn from
+MOST_NUMBERS = 1 << 22  # that these may be
+
+
+class Posterior(NamedTuple):
+    """A Gaussian law of parameters: its mean, and a root of its covariance, for each arm or for all."""
+
+    mean: Floats
+    root: Floats
+
+
+def with_map(log: Log, features: FeatureMap | None) -> Log:
+    """The log, of whose contexts this map makes features."""
+    if features is None:
+        return log
+    if log.context is None:
+        raise InvalidSetting("a feature map needs contexts, and this log has none")
+    return replace(log, features=features, labels=log.labels or features.labels, arms=None, offers=None)
+
+
+def belief_of_log(log: Log, noise: float | None, bound: float) -> Belief:
+    """Problems with arms or contexts as in the rounds of a log, and parameters by what it has taught.
+
+    Where `noise` is not said, it is by what the model leaves of the rewards.
+    """
+    told, bound = None if noise is None else real("noise", noise, above=0), real("bound", bound, above=0)
+    _refuse(log)
+    looks = looks_of(log)
+    names = log.labels or (None if log.features is None else log.features.labels)
+    labels = None if names is None else [str(name) for name in names]
+    if isinstance(log.features, Disjoint) and isinstance(looks, JoinedWithContexts):
+        return replace(_of_blocks(log, looks.contexts, told, bound * unit_of(log.features)), labels=labels)
+    return replace(_of_rows(log, looks, told, bound * unit_of(log.features)), labels=labels)
+
+
+def _refuse(log: Log) -> None:
+    if log.dim is None:
+        raise InvalidReward(
+            "this log does not say what its arms look like: it needs contexts and a map, or offers"
+        )
+    if log.offered is not None and not log.offered.all():
+        fewer = int((~log.offered.all(axis=1)).sum())
+        raise InvalidReward(
+            f"in {fewer:,} of {len(log):,} rounds of this log some of its {log.count} arms were not on "
+            "offer: rounds have other numbers of arms, and a plan is for as many in all. Plan by those that "
+            "had all, logged=log.take(log.offered.all(axis=1)), or let policies go through the log as it is: "
+            "evaluation.replay"
+        )
+    _refuse_one_arm(log)
+    _refuse_unrewarded(log)
+
+
+def _refuse_one_arm(log: Log) -> None:
+    if log.count < 2:
+        raise InvalidReward("this log has one arm, so that there is nothing to choose")
+
+
+def _refuse_unrewarded(log: Log) -> None:
+    if not log.rewarded.any():
+        raise InvalidReward("no round of this log has a reward")
+
+
+def _some(log: Log, numbers: int) -> Integers:
+    """Rounds whose offers are drawn from, each of so many numbers."""
+    most = max(min(MOST_OFFERS, MOST_NUMBERS // numbers), 1)
+    if len(log) <= most:
+        return np.arange(len(log))
+    return np.sort(stream(0, "planned offers").choice(len(log), most, replace=False))
+
+
+def _of_blocks(log: Log, contexts: Floats, told: float | None, bound: float) -> Belief:
+    """A regression for each arm."""
+    width, rows = contexts.shape[1], np.flatnonzero(log.rewarded)
+    sums = [_sums(contexts, log, rows[log.arm[rows] == arm]) for arm in range(log.count)]
+    each_left = [residuals_of(each, LEAST_POSTERIOR_PENALTY) for each in sums]
+    noise, words = noise_of_log(Residuals(*np.sum(each_left, axis=0).tolist()), told)
+    penalty = posterior_penalty(noise, bound, width)
+    laws = [posterior(each, penalty, noise) for each in sums]
+    left = sum(each.square - float(law.mean @ each.moment) for each, law in zip(sums, laws, strict=True))
+    warn_of_misfit(sums, left, noise, bound, unit_of(log.features))
+    inside = penalty_of(log)
+    learnt = RidgeBankModel(PerArm(log.count, width), inside)
+    learnt.bulk_update(
+        DesignRows.on_arm_rows(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size)
+    )
+    return Belief(
+        log.count * width,
+        log.count,
+        noise,
+        float(f"{bound:.6g}"),
+        mean=np.array([law.mean for law in laws]),
+        root=np.array([law.root for law in laws]),
+        learnt=learnt,
+        offers=OfferSets(contexts[_some(log, width)][:, None, :]),
+        penalty=inside,
+        noise_by=words,
+    )
+
+
+def _sums(contexts: Floats, log: Log, rows: Integers) -> LogSums:
+    return sums_over(contexts[rows], log.reward[rows], np.ones(rows.size, dtype=bool))
+
+
+def _of_rows(log: Log, looks: Looks, told: float | None, bound: float) -> Belief:
+    """One parameter for all arms; rows longer than 1 are divided by the greatest length."""
+    played = played_rows(log, looks).inside(slice(None))
+    some = _some(log, log.count * looks.dim)
+    offers = np.concatenate([looks.every(slice(int(row), int(row) + 1)) for row in some])
+    longest = max(float(np.linalg.norm(rows, axis=-1).max()) for rows in (offers, played))
+    longest = longest * (1.0 + 1e-12) if longest > 1.0 else 1.0
+    played, bound = played / longest, bound * longest
+    sums = sums_over(played, log.reward, log.rewarded)
+    noise, words = noise_of_log(residuals_of(sums, LEAST_POSTERIOR_PENALTY), told)
+    law = posterior(sums, posterior_penalty(noise, bound, looks.dim), noise)
+    left = sums.square - float(law.mean @ sums.moment)
+    warn_of_misfit([sums], left, noise, bound, longest * unit_of(log.features))
+    inside, rows = penalty_of(log), log.rewarded
+    learnt = RidgeModel(np.zeros((looks.dim, 0)), inside)
+    learnt.bulk_update(DesignRows.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))
+    return Belief(
+        looks.dim,
+        log.count,
+        noise,
+        float(f"{bound:.6g}"),
+        longest=longest,
+        mean=law.mean,
+        root=law.root,
+        learnt=learnt,
+        offers=OfferSets(offers / longest),
+        penalty=inside,
+        noise_by=words,
+    )
+
+
+def posterior(sums: LogSums, penalty: float, noise: float) -> Posterior:
+    """N(theta, noise^2 V^-1) with V = penalty I + sum x x'."""
+    gram = penalty * np.eye(len(sums.gram)) + sums.gram
+    lower = np.linalg.cholesky(gram)
+    mean: Floats = np.asarray(np.linalg.solve(gram, sums.moment), dtype=np.float64)
+    return Posterior(mean, noise * np.linalg.inv(lower).T)

@@ -2,27 +2,489 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, cast, final
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from infex.arrays import Label
+from infex.arrays import Integers, Label
+from infex.checks import real, set_fields, whole
+from infex.environments import ContextualInstance, LinearInstance
 from infex.errors import InvalidSetting, LargeReward
 from infex.features import FeatureMap
 from infex.logs import Log
-from infex.planning.answer import Plan
-from infex.planning.beliefs import Belief, belief
-from infex.planning.candidates import Candidate, candidates, greedy, plain_linucb
-from infex.planning.finish import Finish
-from infex.planning.judging import LEVEL_PROBLEMS, Judge, sittings
-from infex.planning.lanes import PROBLEMS_TO_SETTLE, Lane, is_beyond, is_within, line_up
-from infex.planning.logged_contexts import belief_of_log, with_map
-from infex.planning.menu import MENU_FACTORS, least, rarest
-from infex.planning.question import Question, planned_horizon
-from infex.planning.race import FIRST_HEAT, Race
+from infex.planning.beliefs import Belief, PlannedProblem, belief, belief_of_log, with_map
+from infex.planning.judging import (
+    FRESH_TO_SETTLE,
+    LEVEL_PROBLEMS,
+    MENU_FACTORS,
+    Cost,
+    Finish,
+    Judge,
+    Judged,
+    MenuEntry,
+    against,
+    cost,
+    least,
+    rarest,
+    sittings,
+)
+from infex.planning.race import (
+    FIRST_HEAT,
+    PROBLEMS_TO_SETTLE,
+    PROBLEMS_TO_SHOW,
+    Candidate,
+    Lane,
+    Limits,
+    Pool,
+    Race,
+    candidates,
+    greedy,
+    is_beyond,
+    is_within,
+    limits,
+    line_up,
+    plain_linucb,
+)
+from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
+from infex.schedules import Schedule
+from infex.statistics import Interval
+
+LONGEST_HORIZON = 10**9
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The problem, what is allowed, and the time that may be spent.
+
+    `bound` is as the user gave it, `logged` the number of logged rewards, `offers` how many rounds of a log
+    have offers that are drawn from (0: arms stay), `noise_by` where the noise is from. Limits are None
+    where there are none.
+    """
+
+    dim: int
+    arms_count: int
+    horizon: int
+    noise: float
+    bound: float
+    logged: int
+    max_share: float | None
+    max_count: int | None
+    max_cost: float | None
+    keep_within: float
+    seconds: float
+    seed: int
+    offers: int = 0
+    noise_by: str = ""
+
+    def __post_init__(self) -> None:
+        real("keep_within", self.keep_within, least=1)
+        set_fields(
+            self,
+            horizon=planned_horizon(self.horizon),
+            seconds=real("seconds", self.seconds, above=0),
+            seed=whole("seed", self.seed),
+        )
+        self.limits()
+
+    @property
+    def slack(self) -> float:
+        """The part by which the regret may exceed that of the best."""
+        return self.keep_within - 1.0
+
+    def limits(self) -> Limits:
+        """Exploring rounds, and their summed loss, that are allowed."""
+        return limits(self.horizon, self.max_share, self.max_count, self.max_cost)
+
+
+def planned_horizon(horizon: float) -> int:
+    """`horizon`, if so many rounds can be simulated; also as 1e4."""
+    given = int(horizon) if isinstance(horizon, float) and horizon.is_integer() else horizon
+    rounds = whole("horizon", given, least=2)
+    if rounds > LONGEST_HORIZON:
+        raise InvalidSetting(f"horizon must be at most {LONGEST_HORIZON} to be simulated, got {rounds}")
+    return rounds
+
+
+REFERENCE_NAMES = {
+    "recommended": "recommended",
+    "best": "the best",
+    "LinUCB": "plain LinUCB",
+    "greedy": "greedy",
+}
+
+
+def said(value: float, sign: str = "") -> str:
+    """A regret as people write it: whole, or with three digits where it is small.
+
+    >>> said(12345.6), said(0.01234), said(-3.21, "+")
+    ('12,346', '0.0123', '-3.21')
+    """
+    return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"
+
+
+def times(ratio: Interval) -> str:
+    """A ratio with its interval, where there is one.
+
+    >>> times(Interval(1.148, 1.09, 1.21)), times(Interval(2.0, math.nan, math.nan))
+    ('1.15 [1.09, 1.21]', '2.00')
+    """
+    if not math.isfinite(ratio.low):
+        return f"{ratio.value:.2f}"
+    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
+def code_of(policy: Policy) -> str:
+    """The policy as a line of Python.
+
+    >>> import infex
+    >>> code_of(infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own"))
+    'infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own")'
+    """
+    if isinstance(policy, Greedy):
+        return "infex.Greedy()"
+    base = policy.base if isinstance(policy, Infex) else policy
+    assert isinstance(base, LinUCB | LinTS)  # the planner tries no other
+    defaults = asdict(type(base)())
+    settings = [f"{name}={value!r}" for name, value in asdict(base).items() if value != defaults[name]]
+    inner = f"infex.{type(base).__name__}({', '.join(settings)})"
+    if not isinstance(policy, Infex):
+        return inner
+    more = ', data="own"' if policy.data == "own" else ""
+    return f"infex.Infex({inner}, infex.{policy.schedule!r}{more})"
+
+
+def rounds_of(policy: Policy, horizon: int) -> str:
+    """The rounds in which it explores, in words.
+
+    >>> import infex
+    >>> rounds_of(infex.Infex(infex.LinUCB(), infex.every(20)), 1000)
+    'in rounds 20, 40, 60, 80, ..., 1,000'
+    """
+    if isinstance(policy, Greedy):
+        return "never"
+    if not isinstance(policy, Infex):
+        return "in every round"
+    schedule = cast(Schedule, policy.schedule)  # the planner puts none under control
+    count = schedule.count(horizon)
+    first = [f"{schedule.when(n):,}" for n in range(1, min(count, 4) + 1)]
+    last = f", ..., {schedule.when(count):,}" if count > 4 else ""
+    return f"in rounds {', '.join(first)}{last}"
+
+
+def assumed(question: Question, longest: float) -> str:
+    """What problems were simulated."""
+    law = "any direction"
+    if question.logged:
+        law = f"a posterior of {question.logged:,} logged rewards, with which every run begins"
+    drawn = f", as in {question.offers:,} rounds of the log" if question.offers else ""
+    noise = f"noise {question.noise:g}" + (f" ({question.noise_by})" if question.noise_by else "")
+    return (
+        f"simulated: {question.arms_count:,} arms in {question.dim} dimensions{drawn}, mean rewards up to "
+        f"{question.bound * longest:g} (bound {question.bound:g}), {noise}, theta of {law}"
+    )
+
+
+def divided(longest: float) -> str:
+    """What to do with your arms before the line of code fits them."""
+    return f"arms were divided by {longest:g}, so that none is longer than 1; divide yours too"
+
+
+def reasons(finish: Finish) -> str:
+    """Why this candidate was chosen, how it did on fresh problems, and whether that settles it."""
+    if not finish.recommended.explorations:
+        words = _none_needed(finish)
+    elif finish.chosen is not finish.best:
+        words = _rarer(finish)
+    elif finish.rival is None:
+        words = _alone(finish)
+    else:
+        words = _nothing_near(finish, finish.rival)
+    if finish.is_settled:
+        return f"{words} Settled: {_shown(finish)}."
+    return f"{words} Not settled: {_doubt(finish)} Give it more seconds."
+
+
+def _within(finish: Finish) -> str:
+    return f"{finish.keep_within:g} times"
+
+
+def _none_needed(finish: Finish) -> str:
+    """What the log has taught is enough."""
+    judged, best = finish.recommended, finish.judged(finish.best)
+    words = (
+        "You need no exploration: what the log has taught is enough. On "
+        f"{judged.problems:,} fresh problems greedy loses {said(judged.regret.value)}"
+    )
+    if finish.chosen is finish.best:
+        return f"{words}, the least."
+    return f"{words}: {times(judged.ratio)} times the {said(best.regret.value)} of {best.expression}."
+
+
+def _rarer(finish: Finish) -> str:
+    judged, best = finish.recommended, finish.judged(finish.best)
+    return (
+        f"It explores least of those within {_within(finish)} the least regret. On {judged.problems:,} fresh "
+        f"problems, which did not choose it, it loses {said(judged.regret.value)}: {times(judged.ratio)} "
+        f"times the {said(best.regret.value)} of {best.expression}."
+    )
+
+
+def _alone(finish: Finish) -> str:
+    """The best is recommended, and none that explores less was judged as its rival."""
+    judged, met = finish.recommended, finish.best.regret.size
+    words = f"It loses {said(judged.regret.value)} on {judged.problems:,} fresh problems, the least."
+    if met < PROBLEMS_TO_SHOW:
+        return f"{words} {met} problems were tried, too few to tell whether exploring less is as good."
+    tried = (lane.candidate.explorations for lane in finish.lanes if lane.rounds)
+    return words if min(tried) < judged.explorations else f"{words} Nothing that explores less was tried."
+
+
+def _nothing_near(finish: Finish, rival: Judged) -> str:
+    judged = finish.recommended
+    often = "in every round" if judged.explorations == finish.race.horizon else "as often as this"
+    return (
+        f"Explore {often}: nothing that explores less often came within {_within(finish)} of its regret, "
+        f"{said(judged.regret.value)} on {judged.problems:,} fresh problems. The nearest, {rival.expression} "
+        f"with {rival.explorations:,} explorations, loses {times(rival.ratio)} times as much there."
+    )
+
+
+def _shown(finish: Finish) -> str:
+    if finish.chosen is finish.best:
+        return "no other is better by more than that, and none that explores less is as near"
+    words = f"the interval stays within {finish.keep_within:g}, and no other is better by more than that"
+    if not finish.open:
+        return words
+    return f"{words}. Whether {finish.open} that explore less are as near could not be told"
+
+
+def _doubt(finish: Finish) -> str:
+    """What is missing for a settled choice."""
+    if not finish.is_allowed:  # what is promised comes first
+        return _dear(finish)
+    if not finish.is_complete:
+        return _cut_short(finish)
+    if finish.is_choice_shown:
+        return "another may still be better by more than that."
+    if finish.recommended.problems < FRESH_TO_SETTLE:
+        return f"{finish.recommended.problems} fresh problems are too few."
+    if finish.chosen is not finish.best:
+        return f"the interval goes beyond {finish.keep_within:g}."
+    return (
+        f"{finish.open} that explore less may be as near." if finish.open else "the nearest may be as near."
+    )
+
+
+def _dear(finish: Finish) -> str:
+    limit, cost = finish.race.allowed.cost, finish.recommended.cost
+    return f"exploring cost {said(cost)} there, more than max_cost = {limit:g}."
+
+
+def _cut_short(finish: Finish) -> str:
+    """What the race had no time for."""
+    rounds, horizon = finish.chosen.rounds, finish.race.horizon
+    waiting = sum(lane.rounds < horizon for lane in finish.alive)
+    if rounds < horizon:
+        words = f"no candidate was played to the end, figures are of the first {rounds:,} rounds."
+        return words + " max_cost was held against these only." * (finish.race.allowed.cost < math.inf)
+    if waiting:
+        return f"{waiting} of {len(finish.alive)} candidates that may be as good were not played to the end."
+    return f"{finish.best.regret.size} problems chose it, too few to see what goes wrong but rarely."
+
+
+class Tried(NamedTuple):
+    """One candidate in the race: its explorations, and its mean regret over the problems it met there.
+
+    By these figures some were chosen among hundreds, so that those look better than they are: do not quote
+    them, but the menu's. Runs have `rounds` rounds: a candidate that was clearly worse before the end has
+    lost at least that. `cost` is the part of the regret in exploring rounds. `alive` says that it was not
+    given up.
+    """
+
+    expression: str
+    explorations: int
+    problems: int
+    rounds: int
+    mean: float
+    cost: float
+    alive: bool
+
+
+class Arm(NamedTuple):
+    """One of the arms, and in what share of the simulated problems it was the best."""
+
+    label: str
+    best: float
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan:
+    """What to do, why, and what it costs.
+
+    `recommended` is the policy in the words of the catalogue, `policy` itself, and `code` a line of
+    Python to paste, for arms divided by `longest`. `menu` has the least regret, the least exploration within
+    some factors of it, and the knee; `levels` the candidate that the race puts first for each number of
+    exploring rounds. `regret` has the regret over `rounds` rounds of what is "recommended", of the `best`
+    candidate, of "LinUCB" in every round and of "greedy"; `against` by how much the regret of the recommended
+    one exceeds that of the best and of LinUCB. LinUCB is left out where it takes too long, and a level that
+    met fewer than 64 problems. All these figures are of fresh problems; those of the menu are of the same
+    ones, which chose nothing but which entry is the least regret. `candidates` has the figures of the race.
+    `settled` says whether it is shown that no other candidate is better by more than
+    `keep_within`, `open` how many explore less and may still be as near. `arms`, if they are yours, says how
+    often each was the best. `question` is what was asked for.
+    """
+
+    recommended: str
+    policy: Policy
+    code: str
+    best: str
+    settled: bool
+    open: int
+    explorations: int
+    horizon: int
+    rounds: int
+    keep_within: float
+    longest: float
+    menu: tuple[MenuEntry, ...]
+    levels: tuple[Judged, ...]
+    candidates: tuple[Tried, ...]
+    regret: dict[str, Cost]
+    against: dict[str, Cost]
+    arms: tuple[Arm, ...]
+    when: str
+    why: str
+    question: Question
+
+    @staticmethod
+    def of(question: Question, finish: Finish) -> Plan:
+        """The plan that a race and its judgement come to."""
+        race, chosen = finish.race, finish.chosen
+        policy, compared = chosen.candidate.policy, finish.compared()
+        return Plan(
+            recommended=chosen.candidate.expression,
+            policy=policy,
+            code=code_of(policy),
+            best=finish.best.candidate.expression,
+            settled=finish.is_settled,
+            open=finish.open,
+            explorations=chosen.candidate.explorations,
+            horizon=race.horizon,
+            rounds=chosen.rounds,
+            keep_within=question.keep_within,
+            longest=race.pool.belief.longest,
+            menu=finish.menu(),
+            levels=_level_records(finish),
+            candidates=_all_tried(finish),
+            regret={name: cost(lane.regret) for name, lane in compared.items()},
+            against=_against_others(compared),
+            arms=_best_arms(finish.sitting.judge.pool),
+            when=rounds_of(policy, race.horizon),
+            why=reasons(finish),
+            question=question,
+        )
+
+    def __repr__(self) -> str:
+        state = "settled" if self.settled else "not settled"
+        return f"<Plan: {self.recommended}, {self.explorations} of {self.horizon} rounds explore, {state}>"
+
+    @property
+    def assumed(self) -> str:
+        """What problems were simulated."""
+        return assumed(self.question, self.longest)
+
+    @property
+    def divided(self) -> str:
+        """What to do with your arms before the line of code fits them; nothing if none was longer than 1."""
+        return divided(self.longest) if self.longest != 1.0 else ""
+
+    def chosen(self) -> Judged:
+        """The figures of what is recommended."""
+        return next(entry.judged for entry in self.menu if entry.judged.expression == self.recommended)
+
+    def as_data(self) -> dict[str, Any]:
+        """The plan as plain data, for JSON."""
+        return {
+            "recommended": self.recommended,
+            "code": self.code,
+            "best": self.best,
+            "settled": self.settled,
+            "open": self.open,
+            "explorations": self.explorations,
+            "share": self.explorations / self.horizon,
+            "horizon": self.horizon,
+            "rounds": self.rounds,
+            "keep_within": self.keep_within,
+            "arms_divided_by": self.longest,
+            "when": self.when,
+            "why": self.why,
+            "regret": self.regret,
+            "against": self.against,
+            "menu": [entry._asdict() | {"holds": entry.holds} for entry in self.menu],
+            "levels": self.levels,
+            "candidates": self.candidates,
+            "arms": self.arms,
+            "question": asdict(self.question),
+        }
+
+
+def _against_others(compared: dict[str, Lane]) -> dict[str, Cost]:
+    """By how much the recommended lane loses more than the best, and than LinUCB, if they were played."""
+    others = [name for name in ("best", "LinUCB") if name in compared]
+    return {name: against(compared["recommended"].regret, compared[name].regret) for name in others}
+
+
+def _level_records(finish: Finish) -> tuple[Judged, ...]:
+    """The figures of the lanes of each number of explorations that met enough problems, fewest first."""
+    judge = finish.sitting.judge
+    known = [lane for lane in finish.levels if judge.of(lane).regret.size >= PROBLEMS_TO_SETTLE]
+    return tuple(sorted(map(finish.judged, known), key=lambda each: each.explorations))
+
+
+def _all_tried(finish: Finish) -> tuple[Tried, ...]:
+    """The figures of all lanes that played, those that went farthest first, and of them the best first."""
+    tried = [_tried(lane, lane in finish.alive) for lane in finish.lanes if lane.rounds]
+    return tuple(sorted(tried, key=lambda tried: (-tried.rounds, tried.mean)))
+
+
+def _tried(lane: Lane, alive: bool) -> Tried:
+    counts = lane.candidate.explorations, int(lane.regret.size), lane.rounds
+    return Tried(lane.candidate.expression, *counts, lane.mean, float(lane.cost.mean()), alive)
+
+
+def _best_arms(pool: Pool) -> tuple[Arm, ...]:
+    """How often each arm was the best, in problems or in rounds of them, most often first.
+
+    Nothing where arms are drawn for each problem.
+    """
+    known, problems = pool.belief, pool.drawn
+    if known.arms is None and known.offers is None:
+        return ()
+    problems = problems if known.offers is None else problems[:PROBLEMS_TO_SETTLE]
+    wins = np.bincount(np.concatenate([_best_in(problem) for problem in problems]), minlength=known.count)
+    names: Iterable[str] = known.labels or [str(place) for place in range(known.count)]
+    arms = [Arm(name, float(share)) for name, share in zip(names, wins / wins.sum(), strict=True)]
+    return tuple(sorted(arms, key=lambda arm: -arm.best))
+
+
+def _best_in(problem: PlannedProblem) -> Integers:
+    """The best arm of a problem; where arms are other ones in every round, that of each."""
+    if isinstance(problem, LinearInstance):
+        return np.array([int(np.argmax(problem.means))])
+    if isinstance(problem, ContextualInstance):
+        assert problem.sets is not None
+        found: Integers = np.argmax(problem.sets.rows[:, 0] @ problem.thetas.T, axis=1)
+        return found
+    best: Integers = np.argmax(problem.sets @ problem.theta, axis=1)
+    return best
+
 
 RACING_SHARE, JUDGING_SHARE = 0.3, 0.92  # of the time, when the race and the last sitting are to end
 LEVEL_SHARE, REFERENCE_SHARE = 0.01, 0.03  # of the time that one lane of a level, or LinUCB, may take

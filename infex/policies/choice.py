@@ -50,7 +50,7 @@ class Choice(NamedTuple):
     """The `arm` a policy chooses, whether it counts as `explored`, and the `reason` in a word or two.
 
     A policy holds no data. What it must remember of its own choices, such as that it has stopped
-    exploring for good, it says in `policy_state` (numbers and texts, in tuples or dicts), and finds in
+    exploring for good, it says in `policy_state` (numbers and texts, in tuples, lists or dicts), and finds in
     `posterior.policy_state` in the next round; None leaves it as it was. A bandit saves it. `reason` is
     one of `Reason` or a text of your own. `features` are what the reward is to be learnt on, where
     that is not the arm's own features.
@@ -144,12 +144,22 @@ def check_policy_state(policy_state: object, of_infex: bool = False) -> None:
     if not isinstance(policy_state, list | tuple) or (
         named and not of_infex and not is_built_in(policy_state)
     ):
-        kind = type(policy_state).__name__
         raise InvalidChoice(
-            f"the policy_state of a Choice must be numbers and texts in tuples, lists or dicts; got a {kind}"
+            "the policy_state of a Choice must be numbers and texts in tuples, lists or dicts; got a "
+            f"{_kind_and_advice(policy_state)}"
         )
     for part in policy_state:
         check_policy_state(part, of_infex or is_built_in(policy_state))
+
+
+def _kind_and_advice(value: object) -> str:
+    """The kind of a value that no policy state can hold and, for NumPy's, how to say it instead."""
+    if isinstance(value, np.ndarray):
+        return "NumPy array: say .tolist()"
+    kind = type(value).__name__
+    if isinstance(value, np.generic) and isinstance(value.item(), int | float):
+        return f"NumPy {kind}: say {type(value.item()).__name__}(...)"
+    return kind
 
 
 def _checked_probability(probability: object) -> float | None:

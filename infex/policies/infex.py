@@ -125,6 +125,11 @@ class Infex(ScheduledPolicy):
         clock, seen = self._base_view(t, posterior, state)
         reports = self._base_info.reports_explored
         choice = choose_allowed(self._base_info, clock, seen, rng, all_explored=not reports)
+        if (
+            choice.propensity is None and not self._base_info.built_in
+        ):  # a user's base may tell it by its hook
+            told = propensity_allowed(self._base_info, clock, seen, choice.arm, all_explored=not reports)
+            choice = choice._replace(propensity=told)
         if reports and not choice.explored:  # nothing was tried, so nothing is charged
             known = self._propensities_of_base(t, posterior, verdict, state, choice)
             return _declined(choice, verdict, state, known), verdict

@@ -1,7 +1,6 @@
 """Figures and the self-contained page; the only room that knows a plotting library."""
 
-from infex.reports.figures import figure, rendered, write_figures
+from infex.reports.figures import figure, rendered, setting_figure, write_figures
 from infex.reports.page import page
-from infex.reports.setting_figures import setting_figure
 
 __all__ = ["figure", "page", "rendered", "setting_figure", "write_figures"]

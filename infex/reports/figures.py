@@ -5,22 +5,101 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from infex.checks import one_of
 from infex.errors import InvalidSetting
 from infex.files import replace
-from infex.reports.figure_files import DRAWN_BY, FORMATS, placed_picture
-from infex.reports.shown import Floats, P, Shown, played
-from infex.reports.strips import LOOKS, Look, Strip, strip
-from infex.reports.styles import Style, plain_frame, styles
+from infex.reports.series import (
+    DASHES,
+    LOOKS,
+    OTHER_COLOURS,
+    Floats,
+    Look,
+    P,
+    Shown,
+    Strip,
+    Style,
+    plain_frame,
+    played,
+    small_legend,
+    strip,
+    styles,
+)
+from infex.statistics import mean_intervals, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
+FIGURE_DPI = 150
+SVG_SALT = "infex"  # without it, the ids in an SVG are random
+FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date would differ in every run
+    "png": {"Software": DRAWN_BY},
+    "svg": {"Creator": DRAWN_BY, "Date": None},
+    "pdf": {"Creator": DRAWN_BY, "CreationDate": None},
+}
+
+
+def file_settings() -> AbstractContextManager[None]:
+    """Settings of matplotlib with which every file is written, while the context is open.
+
+    Fonts in PDF and PostScript are TrueType (Type 42): many conferences refuse matplotlib's default, Type 3.
+    """
+    from matplotlib import rc_context
+
+    return rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": SVG_SALT})
+
+
+def picture(figure: Figure, kind: str) -> bytes:
+    """A figure in one of the formats."""
+    sink = BytesIO()
+    with file_settings():
+        figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
+    return sink.getvalue()
+
+
+def placed_picture(figure: Figure, kind: str) -> bytes:
+    """The same, of a figure whose parts have their places: `savefig` would draw it once more for them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    sink = BytesIO()
+    write: dict[str, Any] = {
+        "png": FigureCanvasAgg.print_png,
+        "svg": FigureCanvasSVG.print_svg,
+        "pdf": FigureCanvasPdf.print_pdf,
+    }
+    canvas = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}[kind](figure)
+    figure.set_dpi(FIGURE_DPI)
+    with file_settings():
+        write[kind](canvas, sink, metadata=FORMATS[kind])
+    return sink.getvalue()
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's name asks for, if it can be drawn."""
+    kind = path.suffix[1:].lower()
+    if kind not in FORMATS:
+        raise InvalidSetting(f"a picture is a file .png, .svg or .pdf, got {path}")
+    return kind
+
+
+def write_figure(figure: Figure, path: Path) -> Path:
+    """Writes a figure in the format that the file's name says."""
+    replace(path, picture(figure, format_of(path)))
+    return path
+
 
 FIGURE_WIDTH = 10.5  # inches
 LETTER_SIZE = 9  # points
@@ -263,3 +342,158 @@ def duration(seconds: float) -> str:
 def _quiet(axes: Axes) -> None:
     plain_frame(axes)
     axes.set_axisbelow(True)
+
+
+SETTING_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
+MOST_TICKS = 12  # values that are all written at the axis
+STEEPEST = 20.0  # the largest value over the least, from which a logarithmic axis is used
+
+
+class Drawn(Protocol):
+    """One line: its name, the values of the setting, and the regrets of the runs with each value."""
+
+    @property
+    def name(self) -> str:
+        """What the legend says."""
+
+    @property
+    def values(self) -> Sequence[Any]:
+        """The values."""
+
+    @property
+    def regrets(self) -> Sequence[Floats]:
+        """Final regret of the runs with each value."""
+
+
+def setting_figure(
+    setting: str, lines: Sequence[Drawn], show: Look | None = None, log: bool = False
+) -> Figure:
+    """A matplotlib figure of regret with bars, a line for each name.
+
+    `show` as in `strip`, or None: means with one standard error, and medians as hollow dots. With `log`
+    regret has a logarithmic axis, and so have values that are positive numbers.
+    """
+    from infex.reports.paper_figure import PaperFigure
+
+    if show is not None:
+        one_of("show", show, tuple(LOOKS))
+    drawn = PaperFigure(figsize=(8.0, 5.0), layout="constrained")
+    axes = drawn.subplots()
+    values = [value for line in lines for value in line.values]
+    words = _words(values)
+    for place, line in enumerate(lines):
+        colour, dash = SETTING_COLOURS[place % len(SETTING_COLOURS)], DASHES[place % len(DASHES)]
+        _draw(axes, line, words, colour, dash, show)
+    _scale(axes, words, values, log)
+    if log:
+        axes.set_yscale("log", nonpositive="mask")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(setting)
+    bars = "mean and standard error; hollow: median" if show is None else LOOKS[show]
+    axes.set_ylabel(f"final regret: {bars}")
+    plain_frame(axes)
+    small_legend(axes)
+    return drawn
+
+
+def _words(values: list[Any]) -> list[str]:
+    """The values in the order in which they come, where some are texts; else none."""
+    some_are_texts = any(isinstance(value, str) for value in values)
+    return list(dict.fromkeys(map(str, values))) if some_are_texts else []
+
+
+def _scale(axes: Axes, words: list[str], values: list[Any], log: bool) -> None:
+    if words:
+        axes.set_xticks(range(len(words)), words, rotation=20, ha="right", fontsize=8)
+    elif min(values) > 0 and (log or max(values) >= STEEPEST * min(values)):
+        axes.set_xscale("log")
+        if len(set(values)) <= MOST_TICKS:
+            axes.set_xticks(sorted(set(values)), [f"{value:g}" for value in sorted(set(values))])
+            axes.set_xticks([], minor=True)
+
+
+def _draw(
+    axes: Axes, line: Drawn, words: list[str], colour: str, dash: tuple[float, ...], show: Look | None
+) -> None:
+    x = [words.index(str(value)) for value in line.values] if words else list(line.values)
+    centre, low, high = _centre_and_bars(line.regrets, show)
+    axes.plot(x, centre, color=colour, dashes=dash or (None, None), lw=1.6, marker=".", label=line.name)
+    bars = np.nan_to_num([centre - low, high - centre])
+    axes.errorbar(x, centre, bars, fmt="none", ecolor=colour, elinewidth=1.0, alpha=0.7)
+    if show is None:
+        axes.plot(x, list(map(np.median, line.regrets)), "o", mfc="none", color=colour, ms=5, alpha=0.8)
+
+
+def _centre_and_bars(regrets: Sequence[Floats], show: Look | None) -> tuple[Floats, Floats, Floats]:
+    """The line, and the ends of the bar of each value; NaN where runs are too few for a bar."""
+    if show == "median":
+        low, centre, high = np.array([np.quantile(each, (0.25, 0.5, 0.75)) for each in regrets]).T
+        return centre, low, high
+    if show == "interval":
+        centre, low, high = np.array(mean_intervals(regrets)).T
+        return centre, low, high
+    spreads = [spread(each) for each in regrets]
+    centre, std = np.array([(each.mean, each.std) for each in spreads]).T
+    reach = std if show == "std" else std / np.sqrt([each.runs for each in spreads])
+    return centre, centre - reach, centre + reach
+
+
+CURVE_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
+
+
+class Line(NamedTuple):
+    """One curve; where `faint` is true it says nothing, and is drawn faintly."""
+
+    label: str
+    x: Floats
+    y: Floats
+    faint: NDArray[np.bool_] | None = None
+
+
+def curves(
+    lines: Iterable[Line],
+    *,
+    title: str,
+    ylabel: str,
+    limit: Line | None = None,
+    mark: float | None = None,
+) -> Figure:
+    """A matplotlib figure: curves against the horizon, a dotted limit, a mark at one horizon."""
+    from infex.reports.paper_figure import PaperFigure
+
+    drawn = PaperFigure(figsize=(8.0, 5.0), layout="constrained")
+    axes = drawn.subplots()
+    given = list(lines)
+    for place, line in enumerate(given):
+        _draw_curve(axes, line, CURVE_COLOURS[place % len(CURVE_COLOURS)], DASHES[place % len(DASHES)])
+    if limit is not None:
+        axes.plot(limit.x, limit.y, color="#000000", lw=1.0, ls=":", label=limit.label)
+    if mark is not None:
+        axes.axvline(mark, color="#7F7F7F", lw=0.8)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    if limit is not None:
+        axes.set_ylim(*_ends(given, limit))
+    axes.set_xlabel("horizon T")
+    axes.set_ylabel(ylabel)
+    axes.set_title(title, loc="left", fontsize=10)
+    plain_frame(axes)
+    small_legend(axes)
+    return drawn
+
+
+def _draw_curve(axes: Axes, line: Line, colour: str, dash: tuple[float, ...]) -> None:
+    dashes = dash or (None, None)
+    y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
+    faint = np.zeros(y.size, bool) if line.faint is None else line.faint
+    if faint.any():
+        axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
+    axes.plot(line.x, np.where(faint, np.nan, y), color=colour, dashes=dashes, lw=1.8, label=line.label)
+
+
+def _ends(lines: list[Line], limit: Line) -> tuple[float, float]:
+    """The ends of the vertical axis: about the limit, and up to a thousand times as high."""
+    highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in lines)
+    top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
+    return max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from infex.checks import one_of
-from infex.reports.shown import P, Shown, played
-from infex.reports.strips import LOOKS, Look
+from infex.reports.series import LOOKS, Look, P, Shown, played
 
 NOTES: dict[str, str] = {
     "std": "mean and standard deviation",

@@ -4,18 +4,135 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from infex.reports.chart_data import chart_data, on_page
-from infex.reports.citation import bibtex
-from infex.reports.shell import breakable, script, shell
-from infex.reports.shown import Judgement, P, Shown, played
-from infex.reports.strips import LOOKS
-from infex.reports.styles import Style, styles
+from infex.reports.series import LOOKS, Floats, Judgement, P, Shown, Style, played, strip, styles
+
+BREAKS = re.compile(r"([(\[]|[.:](?=[A-Za-z_]))")
+
+
+def shell(title: str, parts: Iterable[str], *, style: str = "", scripts: Iterable[str] = ()) -> str:
+    """A page of these parts; `style` adds to the common style sheet, scripts come last."""
+    body = "\n".join(part for part in (*parts, *scripts) if part)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{asset('page.css')}{style}</style>\n</head>\n<body>\n"
+        f"{body}\n</body>\n</html>\n"
+    )
+
+
+def asset(name: str) -> str:
+    """The text of a file of this room."""
+    return files("infex.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def script(name: str) -> str:
+    """A script of this room with the charts that all pages share, to be written into a page."""
+    shared = asset("drawing.js").replace("export function", "function")
+    return f'<script type="module">\n{shared}{asset(name)}</script>'
+
+
+def breakable(name: str) -> str:
+    """A name in HTML that may go on in a new line at blanks, but not inside a word.
+
+    Parts that are long by themselves may also be broken after a bracket, a colon or a dot.
+
+    >>> breakable("Infex(my.module:Mine(scale=0.5), every(5))")
+    'Infex(<wbr>my.<wbr>module:<wbr>Mine(<wbr>scale=0.5), every(5))'
+    """
+    parts = name.split(" ")
+    return " ".join(
+        BREAKS.sub(r"\1<wbr>", escape(part)) if len(part) > 16 else escape(part) for part in parts
+    )
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table whose cells are HTML already."""
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+PAPER_ENTRY = """\
+@inproceedings{lee2025infrequent,
+  title = {Infrequent Exploration in Linear Bandits},
+  author = {Lee, Harin and Oh, Min-hwan},
+  booktitle = {Advances in Neural Information Processing Systems},
+  year = {2025},
+  eprint = {2510.26000},
+  archiveprefix = {arXiv}
+}"""
+
+
+def bibtex(about: dict[str, Any]) -> str:
+    """Two entries: the paper, and infex in the version, and at the commit, that results tell of themselves.
+
+    >>> print(bibtex({"versions": {"infex": "0.1.0"}}).splitlines()[-3])
+      version = {0.1.0},
+    """
+    version = str(about.get("versions", {}).get("infex", ""))
+    commit = re.match(r"[0-9a-f]{7,64}", str(about.get("commit", "")))
+    fields = [
+        "title = {infex: linear bandits that explore only when they are told to}",
+        "author = {{The infex team}}",
+    ]
+    fields += [f"version = {{{version}}}"] if re.fullmatch(r"[\w.+-]+", version) else []
+    told = f", played at commit {commit[0][:12]}" if commit else ""
+    fields += [f"note = {{Python package{told}}}"]
+    inner = ",\n".join(f"  {field}" for field in fields)
+    return f"{PAPER_ENTRY}\n\n@software{{infex,\n{inner}\n}}\n"
+
+
+def chart_data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
+    """A chart for each problem, with a line for each policy that has runs of it."""
+    return {"cells": [_chart_data(results, cell, looks) for cell in results.cells]}
+
+
+def on_page(colour: str) -> str:
+    """A colour as the page has it: black is that of the text, which is light on a dark page."""
+    return "currentColor" if colour == "#000000" else colour
+
+
+def _chart_data(results: Shown[P], cell: P, looks: dict[str, Style]) -> dict[str, Any]:
+    lines = [_line(results, cell, policy, looks[policy]) for policy in played(results, cell)]
+    last = max((line["rounds"][-1] for line in lines), default=1)
+    return {"label": cell.environment, "lines": lines, "horizon": last}
+
+
+def _line(results: Shown[P], cell: P, policy: str, look: Style) -> dict[str, Any]:
+    drawn = {"policy": policy, "colour": on_page(look.colour), "dash": list(look.dash)}
+    regret = _means(results, cell, policy) | _ranges(results, cell, policy)
+    return drawn | regret | _times(results, cell, policy)
+
+
+def _means(results: Shown[P], cell: P, policy: str) -> dict[str, Any]:
+    rounds, mean, std = results.band(cell, policy)
+    return {"rounds": rounds.tolist(), "mean": _short(mean), "std": _short(std)}
+
+
+def _ranges(results: Shown[P], cell: P, policy: str) -> dict[str, Any]:
+    inner, middle = strip(results, cell, policy, "interval"), strip(results, cell, policy, "median")
+    quartiles = [_short(middle.low), _short(middle.line), _short(middle.high)]
+    return {"interval": [_short(inner.low), _short(inner.high)], "quartiles": quartiles}
+
+
+def _times(results: Shown[P], cell: P, policy: str) -> dict[str, Any]:
+    seconds = results.seconds(cell, policy)
+    middle = np.array([max(float(np.median(seconds)), 1e-9)])
+    return {"times": _short(np.maximum(seconds, 1e-9)), "time": _short(middle)[0]}
+
+
+def _short(values: Floats) -> list[float]:
+    return [float(f"{value:.5g}") for value in values.tolist()]
+
 
 REGRET_EXPLAINED = (
     "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."

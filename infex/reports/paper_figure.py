@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from infex.reports.figure_files import file_settings
+from infex.reports.figures import file_settings
 
 
 class PaperFigure(Figure):

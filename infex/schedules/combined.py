@@ -174,13 +174,6 @@ class Budget(BuiltinSchedule):
     def explores(self, t: int) -> bool:
         return self.schedule.explores(a_round(t)) and self.schedule.count(t) <= self.limit
 
-    def is_spent(self, t: int) -> bool:
-        """Would round t explore if the limit had not been reached?"""
-        inner = self.schedule
-        return (inner.explores(t) and inner.count(t) > self.limit) or (
-            isinstance(inner, Budget) and inner.is_spent(t)
-        )
-
     def count(self, t: int) -> int:
         return min(self.schedule.count(a_horizon(t)), self.limit)
 

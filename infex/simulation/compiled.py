@@ -21,8 +21,7 @@ from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.environments import ContextualInstance, Instance, LinearInstance, Stretch
-from infex.environments.lateness import checked_late
-from infex.environments.reward_laws import RewardSource
+from infex.environments.base import RewardSource, checked_late
 from infex.errors import NoRecord
 from infex.models.base import Estimator, FitSpec, fit_spec
 from infex.models.ridge import RidgeModel, checked_penalty

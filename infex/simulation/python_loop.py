@@ -11,9 +11,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.bandit.agent import Agent
 from infex.environments import ContextualInstance, Instance, Stretch
-from infex.environments.lateness import NEVER, checked_late
-from infex.environments.reward_laws import RewardSource
-from infex.environments.truths import gaps_below
+from infex.environments.base import NEVER, RewardSource, checked_late, gaps_below
 from infex.models.base import Estimator
 from infex.models.layout import ContextOffer, DesignRow, PerArm
 from infex.models.ridge import RidgeModel

@@ -147,13 +147,6 @@ def play_many(
         return list(pool.map(alone, tasks))
 
 
-def play_named(
-    instance: Instance, policy: Policy, label: str, horizon: int, seed: int, record: bool = False
-) -> Run:
-    """The same with draws that are named by a label: two policies with one label draw the same numbers."""
-    return play_copies(instance, seed, RunTerms(policy, label, horizon, record=record), None)
-
-
 def play_copies(
     instance: Instance,
     seed: int,

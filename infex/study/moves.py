@@ -203,8 +203,8 @@ def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardSta
 
 def _numbered(content: RewardContent, known: Correction) -> RewardContent:
     """With what must be known of it, if the reward is changed later."""
-    turn, own_turn = known.turns
-    return msgspec.structs.replace(content, counted=known.counted, turn=turn, own_turn=own_turn)
+    number, explored_number = known.numbers
+    return msgspec.structs.replace(content, counted=known.counted, turn=number, own_turn=explored_number)
 
 
 def expired(desk: Desk) -> int:

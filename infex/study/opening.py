@@ -175,7 +175,7 @@ def caught_up(
     store: Store, name: str, standing: Standing, mark: Mark, most: int | None = None
 ) -> tuple[Standing, Mark]:
     """The state after all entries behind a place, or so many, and the place behind those."""
-    standing.bandit.warn_no_more()
+    standing.bandit.silence_reward_warnings()
     entries = store.read(name, mark, most)
     with _old_objects_left_alone():
         while page := list(islice(entries, PAGE_ENTERED)):

@@ -96,7 +96,7 @@ class Standing:
                 self.reward(EntryKind(kind), entry.number, entry.key, entry.at, reward, self._case(entry))
             elif kind == EntryKind.AMENDMENT:
                 self.amend(entry.number, content_of(AmendmentContent, entry.number, content))
-                self.bandit.warn_no_more()
+                self.bandit.silence_reward_warnings()
             elif kind == EntryKind.FORGOTTEN:
                 self.number = entry.number  # what it tells was known before the first entry was read
             else:

@@ -10,7 +10,8 @@ from infex.policies import Infex, Policy
 from infex.policies.base import checked, policy_info
 from infex.schedules import every
 from infex.simulation import Run
-from infex.simulation.simulator import play_named
+from infex.simulation.run import RunTerms
+from infex.simulation.simulator import play_copies
 from infex.streams import Rounds
 from infex.testing.loop import play
 
@@ -78,7 +79,9 @@ def _choices(policy: Policy, instance: LinearInstance, horizon: int, seed: int) 
 
 
 def _by_runs(pair: list[Policy], instance: LinearInstance, horizon: int, seed: int, where: str) -> None:
-    runs = [play_named(instance, policy, "agree", horizon, seed, record=True) for policy in pair]
+    # draws are named by a label: two policies with one label draw the same numbers
+    terms = [RunTerms(policy, "agree", horizon, record=True) for policy in pair]
+    runs = [play_copies(instance, seed, each, None) for each in terms]
     _same([_arms(run) for run in runs], pair, f"in play, {where}")
     explored = [run.explored for run in runs]
     assert explored[0] == explored[1], f"in play, {where}: {explored} rounds explored"

@@ -6,7 +6,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.environments import Environment, Instance, OwnInstance, Stretch
-from infex.environments.reward_laws import RewardSource
+from infex.environments.base import RewardSource
 from infex.models.posterior import Posterior
 from infex.policies import Choice, Infex, LinUCB
 from infex.schedules import every

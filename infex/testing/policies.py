@@ -178,7 +178,7 @@ class PolicyContract:
         agent = player_for(policy, given.arms)
         for t in range(1, 21):
             arm = t % len(given.arms)
-            agent.model.learn(arm, given.reward(t, arm), explored=True)
+            agent.model.update(arm, given.reward(t, arm), explored=True, weight=1.0)
         return agent
 
 

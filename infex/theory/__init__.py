@@ -5,8 +5,7 @@ bound says whether it is vacuous. `formulas` has every equation by itself, for n
 `infex verify` checks the statements behind them on fresh runs (room `infex.verification`).
 """
 
-from infex.theory.bounds import Bound, lints, linucb
-from infex.theory.ellipsoid import Ellipsoid, ellipsoid
+from infex.theory.bounds import Bound, Ellipsoid, Setting, Span, ellipsoid, lints, linucb
 from infex.theory.formulas import (
     best_width_bound,
     exceeding_chance,
@@ -23,8 +22,6 @@ from infex.theory.formulas import (
 from infex.theory.necessity import Growth, LowerBound, divergence, grows, lower_bound
 from infex.theory.paper_tables import Order, table_1, table_2, tau_order
 from infex.theory.scheduled import InfexBound, base_tau, infex
-from infex.theory.setting import Setting
-from infex.theory.turning import Span
 
 __all__ = [
     "Bound",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
-from infex.theory.setting import BASES
+from infex.theory.bounds import BASES
 
 LOST_FACTOR_NOTE = "Table 2 as printed loses the factor m on tau; this follows Table 1."
 EXPONENT_NOTE = (

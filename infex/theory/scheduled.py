@@ -3,22 +3,182 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import one_of, real, safe_repr
 from infex.errors import InvalidSetting
-from infex.schedules import Schedule
-from infex.schedules.base import checked
+from infex.schedules import Counted, Schedule
+from infex.schedules.base import BuiltinSchedule, checked
+from infex.schedules.counted import Logarithmic
 from infex.theory import formulas
-from infex.theory.bounds import a_horizon, base_regret, in_words, is_vacuous
-from infex.theory.far import far_start, far_tau
+from infex.theory.bounds import (
+    BASES,
+    DOUBLING_ROUNDS,
+    LAST_ROUND,
+    Setting,
+    Span,
+    a_horizon,
+    base_regret,
+    in_words,
+    is_vacuous,
+    settles,
+    span,
+)
 from infex.theory.formulas import Numbers
-from infex.theory.greedy_rounds import TAU_1_SHARE, TAU_12_SHARE, GreedyRounds
-from infex.theory.setting import BASES, Setting
-from infex.theory.turning import DOUBLING_ROUNDS, Span, settles, span
+
+
+@lru_cache(maxsize=1)
+def grid() -> list[int]:
+    """Every round up to 4096, then points that are 1/256 apart, and 1/64 past 10^18."""
+    points, t = list(range(1, 4097)), 4096.0
+    while t < 1e300:
+        t *= 1.0 + (1.0 / 256.0 if t < 1e18 else 1.0 / 64.0)
+        points.append(min(int(t), LAST_ROUND))
+    return points
+
+
+@lru_cache(maxsize=1)
+def grid_times() -> Floats:
+    """The same points as floating numbers."""
+    return np.array(grid(), float)
+
+
+def counts_on_grid(schedule: Schedule) -> Floats:
+    """f at every point; that of a built-in schedule, which never changes, is computed once."""
+    return _kept(schedule) if isinstance(schedule, BuiltinSchedule) else _counted(schedule)
+
+
+def _counted(schedule: Schedule) -> Floats:
+    return np.array([schedule.count(t) for t in grid()], float)
+
+
+_kept = lru_cache(maxsize=16)(_counted)
+
+
+# The slopes, in units of Delta, of the lines that costs stay below from tau_0 + tau_1 and tau_0 + tau_12 on.
+TAU_1_SHARE = 7 / 16
+TAU_12_SHARE = 1 / 4
+
+
+@final
+class GreedyRounds:
+    """What the greedy rounds after tau_0 may cost, held against a line."""
+
+    def __init__(self, setting: Setting, schedule: Schedule, delta: float, start: int) -> None:
+        points, counts = grid(), counts_on_grid(schedule)
+        later = bisect_right(points, start)
+        self.setting, self.schedule, self.delta, self.start = setting, schedule, delta, start
+        self.points = [start, *points[later:]]
+        self.counts = np.concatenate([[float(schedule.count(start))], counts[later:]])
+        self.times = np.concatenate([[float(start)], grid_times()[later:]])
+        self.passed = [t - start for t in self.points]
+        self.since = np.array(self.passed, float)
+        squares = self.squares(self.times)
+        greedy = np.diff(self.since) - np.diff(self.counts)
+        self.sums = np.concatenate([[0.0], np.cumsum(squares[1:] * greedy / self.counts[:-1])])
+
+    def squares(self, times: Numbers) -> Any:
+        """beta_t^2."""
+        return self.setting.radius(self.setting.log_det_ratio(times), self.delta) ** 2
+
+    def sum_to(self, t: int) -> float:
+        """The sum of beta_s^2/f(s) over greedy rounds s from tau_0 + 1 to t, or a little more."""
+        j = bisect_right(self.points, t) - 1
+        greedy = (t - self.points[j]) - (self.schedule.count(t) - self.counts[j])
+        return float(self.sums[j] + max(greedy, 0.0) * self.squares(float(t)) / self.counts[j])
+
+    def tau_1(self) -> Span:
+        """Rounds after tau_0 until all that greedy rounds may cost stays below (7/16) Delta (T - tau_0)."""
+        gap = self.setting.gap
+
+        def cost(times: Numbers, sums: Numbers) -> Any:
+            return (4.0 * self.setting.log_det_ratio(times) * self.squares(times) + 8.0 * sums) / gap
+
+        costs = cost(self.times, self.sums)
+        return self._settled(costs, lambda t: float(cost(float(t), self.sum_to(t))), TAU_1_SHARE)
+
+    def tau_12(self) -> Span:
+        """Rounds after tau_0 until the sum alone stays below (1/4) Delta (T - tau_0)."""
+        gap = self.setting.gap
+        return self._settled(8.0 * self.sums / gap, lambda t: 8.0 * self.sum_to(t) / gap, TAU_12_SHARE)
+
+    def _settled(self, costs: Floats, cost: Callable[[int], float], share: float) -> Span:
+        slope = share * self.setting.gap
+        lines = slope * self.since
+        after = settles(self.passed, costs, lines, lambda n: cost(self.start + n), lambda n: slope * float(n))
+        return span(max(after, 1))
+
+
+LARGEST_LOG = 1e150  # a tau with a larger logarithm is called infinite
+
+
+def exponent_of(schedule: Schedule) -> float | None:
+    """r, if f(t) = (log t)^r, the one family whose taus past 10^300 are known."""
+    target = schedule.target if isinstance(schedule, Counted) else None
+    return target.r if isinstance(target, Logarithmic) else None
+
+
+def far_start(schedule: Schedule, explorations: Span) -> float:
+    """log tau_0 = n^(1/r); infinite if there is no tau_0, not a number if it is not known."""
+    if explorations.rounds == math.inf or schedule.grows is False:
+        return math.inf
+    r = exponent_of(schedule)
+    return math.nan if r is None else float(explorations.rounds ** (1.0 / r))
+
+
+def far_tau(setting: Setting, schedule: Schedule, delta: float, start: float, share: float) -> Span:
+    """The least T with (8/Delta) beta_T^2/f(T) <= share Delta: the definitions come to this past 10^300.
+
+    Earlier rounds and alpha_T change log T by tens; it is in the thousands here. Where the inequality
+    holds at tau_0 already, the sum is never above the line, and tau_1 has only 4 alpha beta^2/Delta to
+    pay for.
+    """
+    r = exponent_of(schedule)
+    if math.isnan(start):
+        return span(math.inf, math.nan)
+    if r is None or r <= 1.0 or start == math.inf:
+        return span(math.inf)
+
+    def is_above(log: float) -> bool:
+        square = float(setting.radius(_volume(setting, log), delta)) ** 2
+        return bool(8.0 * square > share * setting.gap**2 * log**r)
+
+    if is_above(start):
+        return _crossing(is_above, start)
+    return _paid_off(setting, delta, start, share, r) if share >= TAU_1_SHARE else span(1)
+
+
+def _volume(setting: Setting, log: float) -> float:
+    """alpha_T by the simple bound, from log T."""
+    return float(setting.dim * np.logaddexp(0.0, log - math.log(setting.dim * setting.penalty)))
+
+
+def _paid_off(setting: Setting, delta: float, start: float, share: float, r: float) -> Span:
+    """The rounds until 4 alpha beta^2/Delta is paid for by what the line gains on the sum."""
+    log_det_ratio = _volume(setting, start)
+    square = setting.radius(log_det_ratio, delta) ** 2
+    slope = share * setting.gap - 8.0 * square / (setting.gap * start**r)
+    return span(math.ceil(4.0 * log_det_ratio * square / (setting.gap * slope))) if slope > 0 else span(1)
+
+
+def _crossing(is_above: Callable[[float], bool], start: float) -> Span:
+    """Where the cost comes down to the line, by halving the logarithm."""
+    low = high = start
+    while is_above(high):
+        low, high = high, 2.0 * high
+        if high > LARGEST_LOG:
+            return span(math.inf)
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if is_above(middle) else (low, middle)
+    return span(math.inf, high)
+
 
 WORSE_SHARE = 0.75  # of a base's rounds: with no more worse arms than that, a quarter play the best
 

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from infex.schedules import Schedule, every, power, stretched
 from infex.streams import stream
+from infex.theory.bounds import Setting
 from infex.theory.paper_tables import table_1
 from infex.theory.scheduled import constants
-from infex.theory.setting import Setting
 from infex.verification.statement import Effort, Measured, Statement
 
 ROUND_SIZES = ((4, 8), (4, 64), (12, 8), (12, 64))

@@ -114,7 +114,7 @@ def test_whatever_is_sent_to_whom_each_reward_counts_once_or_an_error_says_why(
                 sent = peer.bandit.changes()
                 peer.fresh = set()
                 mail.append((sent.to_bytes(), before))
-                assert sent.told == len(before)
+                assert sent.n_observations == len(before)
             case 3 | 4 if mail:
                 place = int(rng.integers(len(mail)))
                 data, content = mail[place]
@@ -167,7 +167,7 @@ def test_workers_that_began_with_one_file_add_up(kind: str, tmp_path: Path) -> N
         assert centre.bandit.apply(sent) == 20
         assert centre.bandit.apply(sent) == 0
         assert worker.bandit.apply(sent) == 0
-        assert worker.bandit.changes().told == 0
+        assert worker.bandit.changes().n_observations == 0
     assert told(centre.bandit) == 110
     offer: Any = (
         {"arms": ARMS} if kind == "changing" else {"context": [0.3, 0.4]} if kind == "disjoint" else {}
@@ -195,8 +195,8 @@ def test_what_was_taken_in_is_not_passed_on_as_ones_own(kind: str, tmp_path: Pat
     middle.bandit.save(tmp_path / "x.infex")
     middle.learn(kind, [7])
     loaded = Bandit.load(tmp_path / "x.infex", **extra)
-    assert (loaded.changes().told, middle.bandit.changes().told) == (2, 3)
-    assert middle.bandit.changes().told == 0
+    assert (loaded.changes().n_observations, middle.bandit.changes().n_observations) == (2, 3)
+    assert middle.bandit.changes().n_observations == 0
     assert centre.bandit.apply(loaded.changes()) == 0
     assert centre.bandit.apply(given) == 3
     assert told(centre.bandit) == 3
@@ -253,7 +253,7 @@ def test_a_child_of_a_fork_passes_on_what_it_learnt_itself(tmp_path: Path) -> No
     bandit.learn(arms=["a"] * 2, rewards=[1.0] * 2)
     assert bandit.apply(Changes.from_bytes((tmp_path / "sent").read_bytes())) == 3
     assert bandit.estimates().pulls.tolist() == [7, 3, 0]
-    assert bandit.changes().told == 7
+    assert bandit.changes().n_observations == 7
 
 
 @pytest.mark.parametrize("kind", ["fixed", "disjoint"])
@@ -354,7 +354,7 @@ def test_what_was_passed_on_is_saved(tmp_path: Path) -> None:
     again = Bandit.load(tmp_path / "x.infex")
     assert again.digest() == peer.bandit.digest()
     sent = again.changes()
-    assert (sent.told, repr(sent)) == (10, "Changes(10 rewards)")
+    assert (sent.n_observations, repr(sent)) == (10, "Changes(10 rewards)")
     assert centre.apply(sent) == 10
     assert centre.estimates().pulls.tolist() == again.estimates().pulls.tolist()
     assert centre._agent.model.explored is not None

@@ -181,7 +181,7 @@ def test_it_is_that_of_a_pending_decision_of_this_bandit() -> None:
         one.interval("nobody")
     own = other.ask()
     other.tell(own, 1.0)
-    with pytest.raises(AlreadyTold):
+    with pytest.raises(AlreadyTold, match="an interval is that of a pending decision"):
         other.interval(own)
 
 

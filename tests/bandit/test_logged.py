@@ -115,7 +115,7 @@ def tell(bandit: Bandit, contexts: Any, arms: Any, x: Any, rewards: Any, weights
             on = ArmRow(arm, bandit.features.within(contexts[n]))
         elif bandit.features is None and len(bandit.arms):
             on = int(np.flatnonzero((x[n] == ARMS).all(axis=1))[0])
-        bandit._agent.model.learn(on, float(rewards[n]), False, float(weights[n]))
+        bandit._agent.learn(n, on, float(rewards[n]), False, float(weights[n]))
 
 
 @pytest.mark.parametrize(

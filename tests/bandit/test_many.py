@@ -43,6 +43,7 @@ from infex.errors import (
     InvalidContext,
     InvalidReward,
     InvalidSetting,
+    UnknownArm,
     UnknownDecision,
 )
 from tests.alike import all_unnamed
@@ -467,3 +468,34 @@ def test_batches_of_many_threads_are_rounds_without_gaps() -> None:
     assert bandit.explored == sum(int(each.explored.sum()) for each in batches) == 56
     assert len(bandit.pending) == 3 * 80
     assert len({key for each in batches for key in each.ids}) == 560
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        None,
+        models.Lasso(strength=0.05),
+        models.Logistic(),
+        models.Discounted(rate=0.9),
+        models.Windowed(size=5),
+        models.Weighted(weight=lambda x: 1.0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("data", ["shared", "own"])
+def test_a_batch_that_is_refused_leaves_no_trace(estimator: Any, data: Any) -> None:
+    """Not in where a search starts either: with LASSO later estimates would be others."""
+    rng = np.random.default_rng(63)
+    arms = rng.standard_normal((5, 8)) / 4.0
+    bandit = Bandit(arms, Infex(LinUCB(), every(2), data=data), estimator=estimator)
+    for _ in range(3):
+        bandit.tell(bandit.ask(), float(rng.random() < 0.5))
+    bandit.ask()
+    before, other = bandit.digest(), copy.deepcopy(bandit)
+    with pytest.raises(UnknownArm):
+        bandit.ask_many(3, offered=[[0], [1], [99]])
+    assert bandit.digest() == before
+    for each in (bandit, other):
+        each.tell(each.pending[0], 1.0)
+        each.ask_many(4)
+    assert bandit.digest() == other.digest()

@@ -124,7 +124,7 @@ def test_a_file_goes_on_with_another_map_by_label_and_passes_its_pulls_on(tmp_pa
     centre = Bandit(features=other, policy=LinUCB())
     with pytest.raises(CannotMerge, match="missing"):
         centre.apply(found.changes())
-    assert found.changes().told == 0
+    assert found.changes().n_observations == 0
 
 
 def test_a_digest_does_not_depend_on_where_features_of_removed_arms_are_kept() -> None:

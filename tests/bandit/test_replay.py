@@ -259,8 +259,11 @@ class Odd:
         ({"features": "abcd"}, "features of a Choice must be 4 numbers"),
         (
             {"policy_state": np.zeros(2)},
-            "policy_state of a Choice must be numbers and texts .* got a ndarray",
+            r"policy_state of a Choice must be numbers and texts .* got a NumPy array: say \.tolist\(\)",
         ),
+        ({"policy_state": (np.int64(3),)}, r"got a NumPy int64: say int\(\.\.\.\)"),
+        ({"policy_state": {"level": np.float32(0.5)}}, r"got a NumPy float32: say float\(\.\.\.\)"),
+        ({"policy_state": [np.bool_(True)]}, r"got a NumPy bool_?: say bool\(\.\.\.\)"),
         ({"policy_state": {1, 2}}, "got a set"),
         (
             {"policy_state": (1, [float("nan")])},

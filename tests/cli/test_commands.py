@@ -21,10 +21,10 @@ from infex.cli.main import main
 from infex.cli.sweeping import show
 from infex.errors import InvalidSetting
 from infex.experiments import paper
-from infex.experiments.chunks import chunked
-from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
-from infex.experiments.sweep_files import SweepFile, read_sweep
+from infex.experiments.store import Folder, read
+from infex.experiments.sweep import SweepFile, read_sweep
+from infex.experiments.tasks import chunked
 from tests.experiments.test_results import results as made
 from tests.waiting import PATIENCE, started, until
 
@@ -326,7 +326,7 @@ def test_ctrl_c_in_reading_commands_ends_with_its_code(
     def interrupted(*given: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("infex.experiments.folder.read", interrupted)
+    monkeypatch.setattr("infex.experiments.store.read", interrupted)
     assert infex(*command).exit_code == 130
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from infex.environments import ChangingInstance, changing
 from infex.environments import contexts as module
-from infex.environments.truths import gaps_below
+from infex.environments.base import gaps_below
 from infex.errors import InfexError
 
 THETA = np.array([0.6, 0.0, -0.8])

@@ -30,8 +30,7 @@ from infex.environments import (
     turning,
     walk,
 )
-from infex.environments.reward_laws import RewardSource, reward_law
-from infex.environments.truths import Stretch
+from infex.environments.base import RewardSource, Stretch, reward_law
 from infex.errors import InfexError
 from infex.testing import EnvironmentContract
 from tests import stateful

@@ -17,13 +17,12 @@ import pytest
 
 from infex import Infex, LinTS, LinUCB, every, play, play_many
 from infex.errors import InfexError, LargeReward
-from infex.experiments import chunk_playing
-from infex.experiments.chunk_playing import RememberedProblems, play_chunk
-from infex.experiments.chunks import Chunk, chunked
-from infex.experiments.folder import Folder, read
+from infex.experiments import runner as chunk_playing
 from infex.experiments.results import Results
-from infex.experiments.run_lists import RUN_LISTS, by_round, by_run, once, runs_of
-from infex.experiments.tasks import TASK_FORMAT, Task, TaskOutcome, failed, outcome_of
+from infex.experiments.runner import RememberedProblems, play_chunk
+from infex.experiments.store import Folder, read
+from infex.experiments.table import RUN_LISTS, by_round, by_run, once, runs_of
+from infex.experiments.tasks import TASK_FORMAT, Chunk, Task, TaskOutcome, chunked, failed, outcome_of
 from infex.models import Discounted, Ridge
 from infex.registry import stream_name
 from tests.experiments import players
@@ -332,7 +331,7 @@ def test_the_policies_of_a_sweep_are_read_once(monkeypatch: pytest.MonkeyPatch) 
         named.append(stream_name(policy))
         return named[-1]
 
-    monkeypatch.setattr("infex.experiments.entrants.stream_name", watched)
+    monkeypatch.setattr("infex.experiments.specs.stream_name", watched)
     tasks = sweep(policies=[LinUCB(), Infex(LinTS(), every(5))], seeds=20).tasks()
     assert len({task.key for task in tasks}) == 40
     assert len(named) == 2

@@ -13,8 +13,9 @@ import infex
 from infex import Sweep, play
 from infex.cli.main import main
 from infex.errors import InvalidSetting
-from infex.experiments import challenges
-from infex.experiments.challenges import (
+from infex.experiments import suite as challenges
+from infex.experiments.specs import recipes
+from infex.experiments.suite import (
     CHALLENGES,
     Score,
     markdown_table,
@@ -22,9 +23,9 @@ from infex.experiments.challenges import (
     score_table,
     scores,
     suite,
+    suite_page,
+    write_suite,
 )
-from infex.experiments.recipes import recipes
-from infex.experiments.suite_page import suite_page, write_suite
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES, ids=lambda each: each.name)

@@ -8,7 +8,7 @@ import pytest
 
 from infex.experiments import changing_arms
 from infex.experiments.results import Results
-from infex.experiments.runs_table import RUN_COLUMNS
+from infex.experiments.table import RUN_COLUMNS
 
 BASES = {"Infex(LinUCB, every(5))": "LinUCB", "Infex(LinUCB, every(20))": "LinUCB"}
 

@@ -14,8 +14,8 @@ import pytest
 import infex
 from infex import Infex, LinUCB, Sweep, environments, every, schedules
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, steps
-from infex.experiments.content import digest
-from infex.experiments.recipes import Recipe
+from infex.experiments.fingerprint import digest
+from infex.experiments.specs import Recipe
 from infex.simulation.simulator import checked_instance
 from tests.experiments.test_sweep import HERE, sweep
 

@@ -9,11 +9,10 @@ import pyarrow.parquet
 import pytest
 
 from infex.errors import DamagedFile, InfexError
-from infex.experiments import folder as module
-from infex.experiments.chunk_playing import play_chunk
-from infex.experiments.chunks import chunked
-from infex.experiments.folder import Folder, read
-from infex.experiments.tasks import TaskOutcome
+from infex.experiments import store as module
+from infex.experiments.runner import play_chunk
+from infex.experiments.store import Folder, read
+from infex.experiments.tasks import TaskOutcome, chunked
 from tests.experiments.test_sweep import columns, sweep
 
 
@@ -167,7 +166,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
     for place in (
         "pyarrow.csv.write_csv",
-        "infex.experiments.folder.replacing",
+        "infex.experiments.store.replacing",
         "pyarrow.parquet.ParquetWriter",
     ):
         with monkeypatch.context() as patch:

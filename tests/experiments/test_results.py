@@ -12,7 +12,7 @@ from infex import Sweep
 from infex.errors import InfexError
 from infex.experiments import paper
 from infex.experiments.results import Results
-from infex.experiments.run_lists import runs_of
+from infex.experiments.table import runs_of
 from infex.experiments.tasks import TaskOutcome
 from tests.experiments import players
 

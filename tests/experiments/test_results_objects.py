@@ -26,7 +26,7 @@ from infex import (
     play_many,
 )
 from infex.errors import InfexError
-from infex.experiments.setting_columns import of_policy
+from infex.experiments.table import of_policy
 from infex.registry import label_of
 from infex.statistics import holm, paired
 from tests.experiments import players

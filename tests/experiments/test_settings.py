@@ -15,12 +15,12 @@ from infex import Choice, Infex, LinTS, LinUCB, Sweep, every, play
 from infex.environments import LinearInstance, gaussian, late, lower_bound, steps
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments import paper
-from infex.experiments.content import digest
 from infex.experiments.expressions import canonical
-from infex.experiments.folder import read
-from infex.experiments.sweep_files import read_sweep
+from infex.experiments.fingerprint import digest
+from infex.experiments.store import read
+from infex.experiments.sweep import read_sweep
 from infex.models import Discounted
-from infex.reports.styles import styles
+from infex.reports.series import styles
 from tests.experiments import players
 from tests.experiments.test_sweep import HERE
 

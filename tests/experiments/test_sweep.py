@@ -21,14 +21,13 @@ from dask.distributed import Client
 import infex
 from infex import Infex, LinTS, LinUCB, Sweep, every
 from infex.errors import InfexError
-from infex.experiments import engines
+from infex.experiments import runner as engines
 from infex.experiments import sweep as module
-from infex.experiments.chunk_playing import play_chunk
-from infex.experiments.chunks import Chunk, chunked
-from infex.experiments.engines import Engine
-from infex.experiments.folder import Folder, read
-from infex.experiments.recipes import Recipe
 from infex.experiments.results import Results
+from infex.experiments.runner import Engine, play_chunk
+from infex.experiments.specs import Recipe
+from infex.experiments.store import Folder, read
+from infex.experiments.tasks import Chunk, chunked
 from tests.experiments import players
 from tests.waiting import PATIENCE, started, until
 

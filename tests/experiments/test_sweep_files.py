@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from infex.errors import InfexError
-from infex.experiments.sweep_files import read_sweep
+from infex.experiments.sweep import read_sweep
 
 GOOD = """
 title = "Mine"

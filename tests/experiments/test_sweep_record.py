@@ -13,10 +13,9 @@ import pytest
 import infex
 from infex import Choice, Greedy, Infex, LinUCB, Sweep, environments, every, from_count
 from infex.errors import InfexError
-from infex.experiments.provenance import commit, versions
-from infex.experiments.sweep_files import read_sweep
-from infex.experiments.sweep_record import sweep_in, sweep_of, sweep_record
-from infex.reports.citation import bibtex
+from infex.experiments.fingerprint import commit, versions
+from infex.experiments.sweep import read_sweep, sweep_in, sweep_of, sweep_record
+from infex.reports.page import bibtex
 from tests.experiments import players
 
 

@@ -276,7 +276,8 @@ def test_what_cannot_be_clipped_is_refused() -> None:
         (lambda: disjoint(2, 3, context=STRICT), "leave them out"),
         (lambda: disjoint(2, context=STRICT, longest=7), "leave them out"),
         (lambda: disjoint(2, context=RANGES), "context must be an encoder such as .*, got a dict"),
-        (lambda: disjoint(2), "context_dim must be a whole number, got None"),
+        (lambda: disjoint(["a", "b"]), r"give context= \(as of features\.table\) or context_dim="),
+        (lambda: disjoint(2, beyond="clip"), "or context_dim="),
     ],
 )
 def test_a_table_that_cannot_be_is_refused(make: Any, message: str) -> None:

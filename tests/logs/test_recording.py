@@ -181,6 +181,7 @@ def test_a_batch_logs_the_propensities_of_each_round_as_it_was_decided(m: int, t
                 bandit.ask()
         logs[name] = infex.evaluation.read(path)
     one, many = logs["one by one"].base_propensities, logs["many"].base_propensities
+    assert many is not None
     np.testing.assert_array_equal(many, one)
     assert np.isfinite(many[logs["many"].explored]).all()
 
@@ -279,12 +280,16 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_two_bandits_never_write_to_one_log(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(2), SOFT, log=tmp_path / "log")
-    with pytest.raises(StoreInUse):
+    with pytest.raises(StoreInUse, match=r"or end the other's with log_to\(None\)"):
         Bandit(np.eye(2), SOFT, log=tmp_path / "log")
     other = copy.copy(bandit)
     other.ask()
     bandit.ask()
     assert len(read_recorded(tmp_path / "log")) == 1
+    bandit.log_to(None)
+    other.log_to(tmp_path / "log")
+    other.ask()
+    assert len(read_recorded(tmp_path / "log")) == 2
 
 
 def test_a_process_that_was_forked_off_needs_a_log_of_its_own(tmp_path: Path) -> None:

@@ -25,15 +25,17 @@ from infex import (
 from infex.errors import (
     CannotLoad,
     CannotMerge,
+    DamagedFile,
     InvalidExpression,
     InvalidReward,
     InvalidSetting,
     NotKept,
 )
-from infex.models import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
+from infex.models import Discounted, Fit, Lasso, Logistic, Ridge, Solution, Weighted, Windowed
 from infex.registry import expression, parse
 from infex.testing import problem
 from tests.alike import unnamed
+from tests.models.own import Averaging, AveragingFit
 from tests.models.slow import ALL, IN_ORDER, by_first
 
 POLICIES = [
@@ -169,10 +171,57 @@ def test_ridge_that_is_asked_for_is_what_is_played_anyway(policy: Any) -> None:
 def test_play_refuses_what_is_no_estimator() -> None:
     instance = environments.gaussian(dim=4, arms=20, seed=2)
     for play in (infex.play, infex.play_many):
-        with pytest.raises(InvalidSetting, match=r"one of infex\.models, got 'lasso'"):
+        with pytest.raises(InvalidSetting, match="or an object with a method new_model; got 'lasso'"):
             play(instance, Greedy(), 10, estimator="lasso")
-    with pytest.raises(InvalidSetting, match="estimator must be"):
+    with pytest.raises(InvalidSetting, match=r"got the class Lasso, say Lasso\(\.\.\.\)"):
         Bandit(np.eye(2), Greedy(), estimator=Lasso)
+
+
+@pytest.mark.parametrize(
+    ("theta", "covariance", "message"),
+    [
+        ([0.0, math.nan], np.eye(2), "theta of a Solution must be finite, got nan"),
+        ([0.0, 0.0], [[math.inf, 0.0], [0.0, 1.0]], "covariance of a Solution must be finite, got inf"),
+        ([0.0, 0.0], np.diag([1.0, -2.0]), "must be positive definite, got one with the eigenvalue -2"),
+        ([0.0], np.eye(2), r"the shapes \(d,\) and \(d, d\), got \(1,\) and \(2, 2\)"),
+    ],
+)
+def test_a_solution_that_cannot_be_is_refused(theta: Any, covariance: Any, message: str) -> None:
+    with pytest.raises(InvalidSetting, match=message):
+        Solution.about(theta, covariance, 0.0)
+
+
+def test_a_fit_that_solves_to_something_else_is_named() -> None:
+    class Plain:
+        def new_model(self, columns: Any, penalty: float) -> Fit:
+            return PlainFit(columns, penalty, self)
+
+    class PlainFit(AveragingFit):
+        def solve(self, start: Any) -> Any:
+            return start
+
+    with pytest.raises(
+        InvalidSetting, match=r"solve of PlainFit must return a models\.Solution, got ndarray"
+    ):
+        Bandit(np.eye(2), Greedy(), estimator=Plain()).ask()
+
+
+def test_arrays_that_a_fit_of_ones_own_cannot_solve_are_a_damaged_file() -> None:
+    model = Averaging().new_model(np.eye(2), 1.0)
+    with pytest.raises(DamagedFile, match="theta of a Solution must be finite, got nan"):
+        model.restore(model.arrays() | {"total": np.array([0.0, math.nan])})
+
+
+def test_a_fit_of_ones_own_is_told_what_it_may_define() -> None:
+    bandit = Bandit(np.eye(2), Greedy(), estimator=Averaging(), remembers=1)
+    decision = bandit.ask()
+    bandit.tell(decision, 1.0)
+    with pytest.raises(NotKept, match="AveragingFit may define revise_observation"):
+        bandit.tell(decision, 0.0, on_duplicate="replace")
+    with pytest.raises(NotKept, match="AveragingFit may define standard_errors"):
+        bandit.intervals()
+    with pytest.raises(CannotMerge, match="AveragingFit may define sufficient_statistics and add_statistics"):
+        bandit.changes()
 
 
 @pytest.mark.parametrize("estimator", ADDING, ids=repr)
@@ -184,7 +233,7 @@ def test_what_two_bandits_learnt_adds_up(estimator: Any) -> None:
         reward = float(GIVEN.reward(t, decision.arm) > 0)
         bandit.tell(decision, reward)
         whole.drop(same)
-        whole._agent.model.learn(decision.arm, reward, decision.explored)
+        whole._agent.learn(decision.arm, decision.arm, reward, decision.explored)
     one.apply(other.changes())
     np.testing.assert_allclose(one.posterior().widths, whole.posterior().widths, rtol=1e-8)
     np.testing.assert_allclose(one.posterior().estimates, whole.posterior().estimates, rtol=1e-6, atol=1e-8)

@@ -12,6 +12,7 @@ from infex.arrays import Floats
 from infex.core.posterior import RidgePosterior
 from infex.models import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
 from infex.models.base import Estimator, Model
+from infex.models.layout import DesignRow
 from infex.models.posterior import Posterior, on_offer
 from infex.models.ridge import RidgeModel
 from infex.models.state import ModelState
@@ -21,10 +22,14 @@ from tests.models.slow import ALL, Case, Told, by_first, cases, logistic_slope, 
 EXAMPLES = 150
 
 
+def learn(memory: ModelState, on: DesignRow, reward: float, weight: float = 1.0) -> None:
+    memory.update(on, reward, False, memory.effective_weight(on, reward, weight))
+
+
 def learnt(case: Case, told: list[Told] | None = None) -> Model:
     memory = ModelState.empty(case.arms.T, case.penalty, False, case.estimator)
     for arm, reward, weight in case.told if told is None else told:
-        memory.learn(arm, reward, False, weight)
+        learn(memory, arm, reward, weight)
     return memory.all
 
 
@@ -74,7 +79,7 @@ def test_weights_that_are_told_count(case: Case) -> None:
 def test_arms_of_one_round_agree_with_a_slow_version(case: Case) -> None:
     memory = ModelState.empty(np.empty((case.arms.shape[1], 0)), case.penalty, False, case.estimator)
     for arm, reward, _ in case.told:
-        memory.learn(case.arms[arm], reward, explored=False)
+        learn(memory, case.arms[arm], reward)
     assert_same(on_offer(memory.all.posterior(), case.arms.T), case)
 
 
@@ -85,7 +90,7 @@ def test_reading_after_every_reward_changes_nothing(case: Case) -> None:
     memory, unread = (ModelState.empty(case.arms.T, case.penalty, False, case.estimator) for _ in range(2))
     for turn, (arm, reward, _) in enumerate(case.told):
         for each in (memory, unread):
-            each.learn(arm, reward, explored=False)
+            learn(each, arm, reward)
             if turn % 3 == 0:
                 each.set_warm_start(explored=False)
         kept = memory.posterior().copy()
@@ -99,7 +104,7 @@ def test_reading_after_every_reward_changes_nothing(case: Case) -> None:
     ):
         np.testing.assert_array_equal(one, other)
     if case.told:
-        memory.learn(0, 1.0, explored=False)
+        learn(memory, 0, 1.0)
         for then, now in zip(before, (kept.estimates, kept.widths, kept.pulls), strict=True):
             np.testing.assert_array_equal(then, now)
 

@@ -280,9 +280,9 @@ def test_exploring_rounds_are_refused_unless_they_are_kept() -> None:
 
 def test_memory_keeps_exploring_rounds_apart() -> None:
     memory = ModelState(RidgeModel(np.eye(2)), RidgeModel(np.eye(2)))
-    memory.learn(0, 1.0, explored=True)
-    memory.learn(1, 1.0, explored=False)
-    memory.learn(np.array([0.0, 1.0]), 1.0, explored=True)
+    memory.update(0, 1.0, explored=True, weight=1.0)
+    memory.update(1, 1.0, explored=False, weight=1.0)
+    memory.update(np.array([0.0, 1.0]), 1.0, explored=True, weight=1.0)
     np.testing.assert_allclose(memory.posterior().estimates, [1 / 2, 2 / 3])
     np.testing.assert_allclose(memory.posterior().explored.estimates, [1 / 2, 1 / 2])
     np.testing.assert_allclose(memory.offer(np.eye(2)).explored.estimates, [1 / 2, 1 / 2])

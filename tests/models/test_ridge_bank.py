@@ -370,7 +370,8 @@ def test_a_reward_of_an_arm_that_is_gone_is_learnt_nowhere() -> None:
     for estimator in (None, models.Weighted(weight=lambda x: 1.0)):
         memory = ModelState.empty(PerArm(2, 2), 1.0, True, estimator)
         before = {name: array.copy() for name, array in memory.arrays().items()}
-        memory.learn(ArmRow(-1, np.ones(2) / 2), 1.0, True)
+        on = ArmRow(-1, np.ones(2) / 2)
+        memory.update(on, 1.0, True, memory.effective_weight(on, 1.0))
         after = memory.arrays()
         assert all(np.array_equal(before[name], after[name]) for name in after)
         assert memory.row(ArmRow(-1, np.ones(2))).tolist() == [0.0] * 4

@@ -2,14 +2,14 @@
 
 import pytest
 
-from infex.planning import judging, planner, pools, race
+from infex.planning import judging, planner, race
 from tests.planning.pace import Pace
 
 
 @pytest.fixture(autouse=True)
 def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
     found = Pace()
-    monkeypatch.setattr(pools, "play_many", found.play_many)
-    for module in (race, judging, planner, pools):
+    monkeypatch.setattr(race, "play_many", found.play_many)
+    for module in (race, judging, planner, race):
         monkeypatch.setattr(module, "time", found.clock)
     return found

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 import infex
-from infex.planning.candidates import Candidate
-from infex.planning.lanes import Lane
+from infex.planning.race import Candidate, Lane
 from infex.policies import Greedy
 from tests.clock import Clock
 

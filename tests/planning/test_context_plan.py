@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from infex import Bandit, Greedy, Infex, LinUCB, every, features, plan, play_many
 from infex.cli.main import main
 from infex.environments import ChangingInstance, ContextualInstance
-from infex.environments.offer_sets import OfferSets
+from infex.environments.contexts import OfferSets
 from infex.errors import InfexError, InvalidArms, InvalidReward, InvalidSetting, LargeReward
 from infex.logs import Log, write
 from infex.logs.named_maps import map_named
-from infex.planning.logged_contexts import belief_of_log, with_map
+from infex.planning.beliefs import belief_of_log, with_map
 
 ARMS, WIDTH = 3, 2
 POLICIES = [

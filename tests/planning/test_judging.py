@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 import infex
 from infex.planning import judging, plan
 from infex.planning.beliefs import belief
-from infex.planning.candidates import Candidate, Limits
-from infex.planning.costs import ratio
-from infex.planning.finish import Finish, Judged, MenuEntry
-from infex.planning.judging import Judge, sittings
-from infex.planning.lanes import Lane
-from infex.planning.menu_rows import menu_rows
-from infex.planning.pools import NUMBERS_OF_A_POOL, Pool
-from infex.planning.race import LAST_HEAT, Race
-from infex.planning.reasons import reasons
+from infex.planning.judging import Finish, Judge, Judged, MenuEntry, ratio, sittings
+from infex.planning.planner import reasons
+from infex.planning.race import LAST_HEAT, NUMBERS_OF_A_POOL, Candidate, Lane, Limits, Pool, Race
+from infex.planning.report import menu_rows
 from infex.statistics import Interval
 from infex.statistics.resampling import INTERVAL_ENDS
 from tests.planning.pace import Pace
@@ -58,7 +53,7 @@ class _Run:
 def judged(monkeypatch: pytest.MonkeyPatch, keep_within: float, **factors: Any) -> tuple[Finish, Told]:
     """How a race among LinUCB in every, each tenth and each fiftieth round ends."""
     told = Told(**factors)
-    monkeypatch.setattr("infex.planning.pools.play_many", told.play_many)
+    monkeypatch.setattr("infex.planning.race.play_many", told.play_many)
     monkeypatch.setattr(judging, "MOST_JUDGED", 1024)
     race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), HORIZON, 0, 1, Limits(HORIZON), 0.5, 60.0)
     policies = [infex.LinUCB(), *(infex.Infex(infex.LinUCB(), infex.every(m)) for m in (10, 50))]
@@ -131,8 +126,8 @@ def test_what_comes_near_after_all_is_preferred_to_every_round(monkeypatch: pyte
 
 def test_a_choice_judged_on_few_fresh_problems_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was: one that was lucky on the 37 problems left to its sitting, the sixth, passed for settled."""
-    monkeypatch.setattr("infex.planning.finish.FRESH_TO_SETTLE", 1025)
-    monkeypatch.setattr("infex.planning.reasons.FRESH_TO_SETTLE", 1025)
+    monkeypatch.setattr("infex.planning.judging.FRESH_TO_SETTLE", 1025)
+    monkeypatch.setattr("infex.planning.planner.FRESH_TO_SETTLE", 1025)
     finish, _ = judged(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
     assert not finish.is_settled
     assert "1024 fresh problems are too few" in reasons(finish)

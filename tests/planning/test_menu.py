@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex.planning.lanes import PROBLEMS_TO_SHOW, Lane
-from infex.planning.menu import KNEE, LEAST_REGRET, front, knee, least, menu, nearest, rarest, relative
+from infex.planning.judging import KNEE, LEAST_REGRET, front, knee, least, menu, nearest, rarest, relative
+from infex.planning.race import PROBLEMS_TO_SHOW, Lane
 from tests.planning.pace import lane
 
 

@@ -9,9 +9,7 @@ from infex.errors import LargeReward
 from infex.features import disjoint
 from infex.logs import Log
 from infex.logs.log_sums import LogSums, sums_over
-from infex.planning.beliefs import belief
-from infex.planning.logged_contexts import belief_of_log
-from infex.planning.misfits import least_length
+from infex.planning.beliefs import belief, belief_of_log, least_length
 
 THETA = np.array([3.0, -2.0, 1.0])
 

@@ -24,16 +24,24 @@ from infex.cli.output import as_json
 from infex.errors import InfexError, LargeReward, UnevenFeatures
 from infex.planning import Plan, judging, plan
 from infex.planning import race as racing
-from infex.planning.arm_files import read_arms
 from infex.planning.beliefs import belief
-from infex.planning.candidates import Candidate, Limits, candidates, limits
-from infex.planning.lanes import Lane, is_beyond, is_within, is_worse, line_up, student
-from infex.planning.logged_files import read_log
-from infex.planning.plan_page import plan_page, write_plan
-from infex.planning.planner import fitting
-from infex.planning.pools import Pool
-from infex.planning.race import Race
-from infex.planning.words import code_of, rounds_of
+from infex.planning.inputs import read_arms, read_log
+from infex.planning.planner import code_of, fitting, rounds_of
+from infex.planning.race import (
+    Candidate,
+    Lane,
+    Limits,
+    Pool,
+    Race,
+    candidates,
+    is_beyond,
+    is_within,
+    is_worse,
+    limits,
+    line_up,
+    student,
+)
+from infex.planning.report import plan_page, write_plan
 from infex.statistics import Interval
 from tests.planning.pace import Pace, lane
 from tests.reports import browser

@@ -15,11 +15,9 @@ from infex.errors import InvalidReward, InvalidSetting
 from infex.features import disjoint
 from infex.logs import Log, write
 from infex.models.ridge import RidgeModel
-from infex.planning.beliefs import Belief, belief
-from infex.planning.candidates import greedy
-from infex.planning.lanes import Lane, is_within
-from infex.planning.logged_contexts import belief_of_log
-from infex.planning.logged_files import read_logged
+from infex.planning.beliefs import Belief, belief, belief_of_log
+from infex.planning.inputs import read_logged
+from infex.planning.race import Lane, greedy, is_within
 
 
 def shop(rewards: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

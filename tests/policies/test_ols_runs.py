@@ -7,7 +7,7 @@ import pytest
 
 import infex
 from infex import OLSBandit, environments
-from infex.environments import fixed_arms
+from infex.environments import fixed as fixed_arms
 from tests.simulation.in_python import play_in_python
 
 

@@ -90,6 +90,30 @@ def test_where_a_law_is_not_known_it_is_none() -> None:
         assert (decision.propensity is None) == (decision.explore_probability > 0)
 
 
+class Even:
+    """A user's base, which tells its law by the hook alone."""
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(int(rng.integers(len(posterior))))
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        return 1.0 / len(posterior)
+
+
+@pytest.mark.parametrize("schedule", [every(3), jittered(3)])
+@pytest.mark.parametrize("allowed", [None, [True, True, False, True]])
+def test_the_law_of_a_users_base_is_known_by_its_hook(schedule: Any, allowed: Any) -> None:
+    """In exploring rounds, too: logs of it can be judged by weights."""
+    bandit = Bandit(np.eye(4), Infex(Even(), schedule), allowed=allowed)
+    rounds = [bandit.ask() for _ in range(60)]
+    arms = 4 if allowed is None else 3
+    explored = [each for each in rounds if each.explored]
+    assert explored
+    for each in explored:
+        assert each.base_propensity == pytest.approx(1.0 / arms)
+        assert each.propensity is not None
+
+
 @dataclass(frozen=True)
 class Choosy(Control):
     """Refuses every arm but one."""

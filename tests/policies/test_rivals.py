@@ -139,7 +139,7 @@ def test_ucb1_is_that_of_the_textbook() -> None:
     bandit = Bandit(np.eye(3), UCB1(noise=0.5))
     for arm, rewards in enumerate(([1.0, 0.0, 1.0], [1.0], [0.0, 0.0])):
         for reward in rewards:
-            bandit._agent.model.learn(arm, reward, explored=True)
+            bandit.learn(arms=[arm], rewards=[reward])
     n = 6
     by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
     np.testing.assert_allclose(UCB1(noise=0.5).index(bandit.posterior()), by_hand)

@@ -15,12 +15,11 @@ from selenium.webdriver.common.keys import Keys
 from infex import Sweep
 from infex.errors import InfexError
 from infex.experiments import paper
-from infex.experiments.sweep_report import write_report
-from infex.experiments.verdict import Verdict
+from infex.experiments.paper import Verdict
+from infex.experiments.report import write_report
 from infex.reports import page, rendered, write_figures
-from infex.reports.figure_files import picture, placed_picture
-from infex.reports.figures import duration, ticks
-from infex.reports.styles import DASHES, styles
+from infex.reports.figures import duration, picture, placed_picture, ticks
+from infex.reports.series import DASHES, styles
 from tests.experiments.test_results import CELL
 from tests.experiments.test_results import results as made
 from tests.reports import browser

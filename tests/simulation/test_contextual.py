@@ -30,7 +30,7 @@ from infex import (
     stretched,
     until_certain,
 )
-from infex.environments import ContextualInstance, contextual, contextual_arms, late, steps
+from infex.environments import ContextualInstance, contexts, contextual, late, steps
 from infex.errors import InvalidArms, InvalidSetting
 from infex.simulation import python_loop
 from infex.testing import EnvironmentContract
@@ -84,7 +84,7 @@ def test_compiled_and_interpreted_runs_are_the_same(
     policy: Any, instance: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fast = play(instance, policy, 150, 7, record=True, penalty=0.7)
-    monkeypatch.setattr(contextual_arms, "BLOCK", 333)
+    monkeypatch.setattr(contexts, "BLOCK", 333)
     assert_same(interpreted(policy, instance, 150, 7, record=True, penalty=0.7), fast)
     assert_same(play(instance, policy, 150, 7, record=True, penalty=0.7), fast)
 

@@ -26,7 +26,7 @@ from infex import (
     power,
     until_certain,
 )
-from infex.environments import LinearInstance, fixed_arms, gaussian
+from infex.environments import LinearInstance, fixed, gaussian
 from infex.errors import InvalidReward
 from infex.models import Discounted, Lasso, Logistic, Weighted, Windowed
 from infex.simulation import play
@@ -102,7 +102,7 @@ def test_many_runs_and_long_runs_are_those_of_one_by_one(monkeypatch: pytest.Mon
         for run in many:
             assert_same(run, play(run.instance, policy, 120, run.seed, **more))
         with monkeypatch.context() as patch:
-            patch.setattr(fixed_arms, "STRETCH", 31)
+            patch.setattr(fixed, "STRETCH", 31)
             np.testing.assert_array_equal(play(problems[0], policy, 120, **more).arms, many[0].arms)
 
 

@@ -175,7 +175,8 @@ def test_runs_go_on_where_the_stretch_before_stopped(monkeypatch: pytest.MonkeyP
         (Infex(LinUCB(), until_certain(every(2), scale=0.05)), Lasso(strength=0.02)),
         (EpsilonGreedy(rate=0.2), Windowed(size=9)),
     ]
-    from infex.environments import contexts, fixed_arms
+    from infex.environments import contexts
+    from infex.environments import fixed as fixed_arms
 
     for anew in (False, True):
         instance = problem(anew, 4, turning(50), late(mean=6), False, {})

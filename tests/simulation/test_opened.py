@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, jittered, play, play_many
 from infex.environments import changing, gaussian, late, steps, turning, walk
-from infex.environments.reward_laws import RewardSource
+from infex.environments.base import RewardSource
 from infex.errors import InvalidReward
 from infex.models import Discounted
 from tests.simulation.in_python import assert_same, in_python

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from infex import Bandit, Choice, Infex, LinTS, LinUCB, best, every, jittered, play, play_many, stream
 from infex.environments import changing, gaussian, late
-from infex.environments.reward_laws import RewardSource
+from infex.environments.base import RewardSource
 from infex.errors import InvalidSetting
 from infex.models import Discounted, Logistic
 from infex.registry import stream_name

@@ -32,7 +32,7 @@ from infex import (
 )
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
-from infex.environments import ChangingInstance, LinearInstance, fixed_arms, gaussian
+from infex.environments import ChangingInstance, LinearInstance, fixed, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
 from infex.policies.base import policy_info, resolve_defaults
 from infex.registry import stream_name
@@ -220,7 +220,7 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         Infex(LinUCB(), power(0.5)),
     ]
     whole = [play(instance, policy, 3000, record=True) for policy in policies]
-    monkeypatch.setattr(fixed_arms, "STRETCH", 97)
+    monkeypatch.setattr(fixed, "STRETCH", 97)
     for policy, run in zip(policies, whole, strict=True):
         cut = play(instance, policy, 3000, record=True)
         np.testing.assert_array_equal(cut.arms, run.arms)
@@ -273,7 +273,7 @@ def test_a_schedule_may_play_runs_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
             return super().explores(t)
 
     instance = gaussian(dim=2, arms=3, seed=1)
-    monkeypatch.setattr(fixed_arms, "STRETCH", 97)
+    monkeypatch.setattr(fixed, "STRETCH", 97)
     runs = [play(instance, Infex(LinTS(), make(5)), 400, record=True) for make in (Thinking, Moody)]
     uniforms = instance.draws(0).random(400)
     for run in runs:

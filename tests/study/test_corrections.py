@@ -166,7 +166,7 @@ def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarra
             assert case.decision is not None
             assert case.on is not None
             assert case.reward is not None
-            memory.learn(case.on, case.reward, case.decision.explored)
+            bandit._agent.learn(case.decision.arm, case.on, case.reward, case.decision.explored)
     kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
     return [np.asarray(array) for each in kept for array in (each.posterior().theta, each.posterior().factor)]
 

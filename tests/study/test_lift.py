@@ -168,6 +168,16 @@ def test_of_groups_that_are_alike_the_interval_mostly_holds_zero(tmp_path: Path)
     assert sum(held) >= 17
 
 
+def test_a_study_that_has_held_nobody_out_yet_says_how_many_have_come(tmp_path: Path) -> None:
+    with shop(tmp_path, holdout=1e-9) as study:
+        assert (
+            study.lift().problem == "Nobody has been held out yet: holdout is 1e-09, and 0 units have come."
+        )
+        study.ask("k", unit="u")
+        study.ask("l", unit="u")
+        assert study.lift().problem == "Nobody has been held out yet: holdout is 1e-09, and 1 unit has come."
+
+
 def test_a_study_without_anybody_held_out_says_so(tmp_path: Path) -> None:
     with shop(tmp_path) as study:
         study.ask("k")

@@ -22,8 +22,8 @@ from infex.schedules import (
     stretched,
 )
 from infex.theory import Setting
+from infex.theory.bounds import settles, span
 from infex.theory.scheduled import constants
-from infex.theory.turning import settles, span
 
 EASY = Setting(dim=1, gap=2.0, noise=0.05, delta=1e-3)
 TWO = Setting(dim=2, gap=1.8, noise=0.05, delta=1e-3)
