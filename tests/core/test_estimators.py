@@ -335,7 +335,7 @@ def test_memory_of_another_shape_is_refused(make: Callable[[], core.Fit]) -> Non
             fit.restore(np.zeros(size))
     with pytest.raises(ValueError, match="memory must be finite"):
         fit.restore(np.full(fit.memory.size, np.nan))
-    with pytest.raises(TypeError, match="real numbers"):
+    with pytest.raises(ValueError, match="memory must be numbers"):
         fit.restore(["a"] * fit.memory.size)
 
 
