@@ -124,6 +124,7 @@ NUMBERS := --ignore=tests/core/test_loops.py tests/core tests/models tests/simul
 CHECKED := build/sanitize
 SITE = python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 sanitize: install
+	@! ls infex/core/*.so 2>/dev/null || (echo "*** these would be tested in the place of what is built here ***" >&2; false)
 	rm -rf $(CHECKED) && mkdir -p $(CHECKED) && cp -r tests pyproject.toml $(CHECKED)
 	$(PYTHON) -m venv $(CHECKED)/venv
 	$(BIN)/$(SITE) > "$$($(CHECKED)/venv/bin/$(SITE))/shared.pth"
@@ -132,6 +133,7 @@ sanitize: install
 	cd $(CHECKED) && venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
 	$(CHECKED)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--force-reinstall -Csetup-args=-Db_sanitize=address -Csetup-args=-Db_lundef=false .
+	cd $(CHECKED) && ! venv/bin/python -c "import infex.core.ridge" 2>/dev/null  # without its runtime it cannot be
 	cd $(CHECKED) && LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
 
