@@ -46,7 +46,8 @@ def assert_exact(known: RidgePosterior, exact: Weighed, rows: Floats, size: floa
     roots = np.sqrt([float(dot(x, solve(exact.gram, x))) for x in fractions_of(rows)])
     on = known.over(np.ascontiguousarray(rows.T))
     np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * size * (1.0 + roots.max()))
-    np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
+    rounding = 1e-15 / float(exact.penalty) ** 0.5  # of the largest width there can be: see docs/numbers.md
+    np.testing.assert_allclose(on.widths, roots, rtol=1e-6, atol=rounding)
     assert known.log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-7, abs=1e-12)
 
 
