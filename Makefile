@@ -129,10 +129,10 @@ sanitize: install
 	$(PYTHON) -m venv $(CHECKED)/venv
 	$(BIN)/$(SITE) > "$$($(CHECKED)/venv/bin/$(SITE))/shared.pth"
 	$(CHECKED)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-		--force-reinstall -Csetup-args=-Dboundscheck=true .
+		--force-reinstall --config-settings=setup-args=-Dboundscheck=true .
 	cd $(CHECKED) && venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
 	$(CHECKED)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-		--force-reinstall -Csetup-args=-Db_sanitize=address -Csetup-args=-Db_lundef=false .
+		--force-reinstall --config-settings=setup-args=-Db_sanitize=address .
 	cd $(CHECKED) && ! venv/bin/python -c "import infex.core.ridge" 2>/dev/null  # without its runtime it cannot be
 	cd $(CHECKED) && LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
