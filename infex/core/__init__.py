@@ -6,6 +6,6 @@ other ways of estimating. `posterior` is what a policy reads of them, `choosing`
 `controls` beside it. The loops over arms are C (`loops.c`), all else is Cython.
 
 State is a struct with named fields, and functions take a pointer to it. Draws come from NumPy's C functions
-through the capsule of a bit generator, so they are those of `numpy.random.Generator`. Python sees classes that
-own their memory and check what they are given: nothing here reads memory that it was not given.
+through the capsule of a bit generator, so they are those of `numpy.random.Generator`. Python sees classes
+that own their memory and check what they are given: nothing here reads memory that it was not given.
 """
