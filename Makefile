@@ -71,9 +71,9 @@ coverage: install chromium postgresql prometheus
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-RUNS := tests/models tests/policies tests/simulation tests/environments
-SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation tests/service
-COMMANDS := tests/cli tests/theory tests/verification
+RUNS := tests/models tests/policies tests/lab/simulation tests/lab/environments
+SWEEPS := tests/lab/sweeps tests/lab/reports tests/lab/planner tests/evaluation tests/service
+COMMANDS := tests/cli tests/lab/theory tests/lab/verification
 THREADS := tests/bandit/test_threads.py
 REST := $(foreach folder,$(RUNS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
 PYTEST = $(if $(COUNTED),COVERAGE_FILE=.coverage.$@ $(BIN)/coverage run,$(BIN)/python) -m pytest -p no:cacheprovider
@@ -120,7 +120,7 @@ torture: install
 
 # The numerical part of the suite on a core whose indices are checked, and on one with AddressSanitizer: each is built into an
 # environment of its own, and tested beside a copy of the tests, where nothing else is called infex.
-NUMBERS := --ignore=tests/core/test_loops.py tests/core tests/models tests/simulation/test_golden_runs.py tests/bandit/test_random_lives.py
+NUMBERS := --ignore=tests/core/test_loops.py tests/core tests/models tests/lab/simulation/test_golden_runs.py tests/bandit/test_random_lives.py
 CHECKED := build/sanitize
 SITE = python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 sanitize: install
@@ -143,7 +143,7 @@ clusters:
 	.venv-clusters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt \
 		ray pyspark joblibspark
 	.venv-clusters/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
-	.venv-clusters/bin/python -m pytest tests/experiments/test_clusters.py
+	.venv-clusters/bin/python -m pytest tests/lab/sweeps/test_clusters.py
 
 clean:
 	rm -rf .venv .venv-clusters .venv-peers docs/_build docs/_static/pictures build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -54,7 +54,7 @@ def measure(dim: int, arms: int) -> list[Row]:
     """Infex and textbook in turn, so that a slow minute of the machine meets both."""
     given = problem(1, arms=arms, dim=dim, horizon=HORIZON)
     bars = ((1 + given.arms @ given.theta) / 2).tolist()
-    uniforms = infex.stream(1, "uniforms").random(HORIZON).tolist()
+    uniforms = infex.lab.stream(1, "uniforms").random(HORIZON).tolist()
     rows = []
     for name, (policy, period) in policies().items():
         ours, theirs = [], []
@@ -84,7 +84,7 @@ def asks(late: int, period: int = 20, dim: int = 10, arms: int = 100) -> Asks:
     bandit = infex.Bandit(given.arms, infex.Infex(infex.LinUCB(delta=DELTA), infex.every(period)))
     waiting: deque[infex.Decision] = deque()
     times: dict[bool, list[float]] = {False: [], True: []}
-    for uniform in infex.stream(1, "uniforms").random(HORIZON).tolist():
+    for uniform in infex.lab.stream(1, "uniforms").random(HORIZON).tolist():
         start = time.perf_counter()
         decision = bandit.ask()
         times[decision.explored].append(time.perf_counter() - start)

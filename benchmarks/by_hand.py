@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import infex
-from infex.environments import LinearInstance, gaussian
+from infex.lab.environments import LinearInstance, gaussian
 
 HORIZON = 10_000
 DELTA = 1 / HORIZON
@@ -82,10 +82,10 @@ def table(repeats: int = 15) -> list[HandRow]:
     with tempfile.TemporaryDirectory() as folder:
         loaded = library(folder)
         for name, policy, kind, wanted in rows:
-            infex.play(instance, policy, 10)
+            infex.lab.play(instance, policy, 10)
             pairs = [
                 (
-                    processor_time(lambda: infex.play(instance, policy, HORIZON)),  # noqa: B023 - called at once
+                    processor_time(lambda: infex.lab.play(instance, policy, HORIZON)),  # noqa: B023 - called at once
                     processor_time(lambda: regret(loaded, kind, instance, 1)),  # noqa: B023
                 )
                 for _ in range(repeats)

@@ -23,10 +23,10 @@ import infex
 def megabytes():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096 / 2**20
-small = infex.Bandit(features=infex.features.disjoint(2, 2), policy=infex.FixedBonusUCB())
+small = infex.Bandit(features=infex.features.disjoint(2, 2), policy=infex.policies.FixedBonusUCB())
 small.tell(small.ask(context=[0.5, 0.5]), 1.0)  # which loads compiled code
 before = megabytes()
-bandit = infex.Bandit(features=infex.features.disjoint(200, 20), policy=infex.FixedBonusUCB())
+bandit = infex.Bandit(features=infex.features.disjoint(200, 20), policy=infex.policies.FixedBonusUCB())
 for context in np.random.default_rng(1).random((200, 20)) / 5:
     bandit.tell(bandit.ask(context=context), 1.0)
 print(megabytes() - before)
@@ -104,7 +104,7 @@ def theirs(greedy: bool, arms: int, contexts: Floats, means: Floats) -> float:
 
 def policies() -> dict[str, tuple[infex.Policy, bool]]:
     """Each policy; is the loop beside it greedy?"""
-    ucb = infex.FixedBonusUCB()
+    ucb = infex.policies.FixedBonusUCB()
     return {
         "FixedBonusUCB": (ucb, False),
         "LinUCB": (infex.LinUCB(), False),

@@ -9,7 +9,7 @@ import numpy as np
 import infex
 from benchmarks.references import changing_run, numpy_run
 from infex import models
-from infex.environments import LinearInstance, changing, gaussian
+from infex.lab.environments import LinearInstance, changing, gaussian
 
 HORIZON = 10_000
 DELTA = 1 / HORIZON
@@ -70,9 +70,9 @@ def table() -> list[Row]:
     for cell, (dim, arms) in enumerate(CELLS):
         instance = gaussian(dim=dim, arms=arms, seed=3)
         for name, (policy, against, wanted) in policies().items():
-            infex.play(instance, policy, 10)
+            infex.lab.play(instance, policy, 10)
             yardstick = reference(instance, against, policy)
-            ours = least(lambda: infex.play(instance, policy, HORIZON), 5)  # noqa: B023 - called at once
+            ours = least(lambda: infex.lab.play(instance, policy, HORIZON), 5)  # noqa: B023 - called at once
             rows.append(Row(dim, arms, name, ours, yardstick, against, wanted[cell]))
     return rows
 
@@ -89,7 +89,7 @@ def growth() -> list[tuple[str, float]]:
         instance = gaussian(dim=dim, arms=arms, seed=3)
         policy = infex.Infex(infex.LinUCB(delta=DELTA), infex.every(period))
         start = time.perf_counter()
-        infex.play(instance, policy, horizon)
+        infex.lab.play(instance, policy, horizon)
         found.append((name, (time.perf_counter() - start) / horizon * 1e6))
     return found
 
@@ -97,7 +97,7 @@ def growth() -> list[tuple[str, float]]:
 class Optimist:
     """LinUCB as a user would write it."""
 
-    def choose(self, t: int, posterior: infex.Posterior, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: infex.models.Posterior, rng: Any) -> infex.Choice:
         """The arm of the largest upper bound."""
         return infex.Choice(infex.best(posterior.upper(posterior.radii(1.0, 1.0, DELTA))))
 
@@ -107,8 +107,8 @@ def in_python() -> list[tuple[str, float, float]]:
     instance = gaussian(dim=10, arms=100, seed=3)
 
     def time_of(policy: Any) -> float:
-        infex.play(instance, policy, 10)
-        return least(lambda: infex.play(instance, policy, HORIZON), 5)
+        infex.lab.play(instance, policy, 10)
+        return least(lambda: infex.lab.play(instance, policy, HORIZON), 5)
 
     alone = Optimist(), infex.LinUCB(delta=DELTA)
     rare = [infex.Infex(base, infex.every(20)) for base in alone]
@@ -130,10 +130,10 @@ def fitted() -> list[tuple[str, float, float]]:
         (models.Lasso(), plain, 3.0),
         (models.Logistic(), clicks, 3.0),
     ):
-        infex.play(instance, policy, 10, estimator=estimator)
+        infex.lab.play(instance, policy, 10, estimator=estimator)
 
         def run(instance: Any = instance, estimator: Any = estimator) -> None:
-            infex.play(instance, policy, HORIZON, estimator=estimator)
+            infex.lab.play(instance, policy, HORIZON, estimator=estimator)
 
         found.append((type(estimator).__name__, least(run, 5, time.process_time), wanted))
     return found
@@ -145,8 +145,8 @@ def changing_arms() -> list[tuple[str, float, float, float]]:
     for dim, arms in CELLS:
         instance, rounds = changing(dim=dim, arms=arms, seed=3), HORIZON // 10
         policy = infex.LinUCB(delta=DELTA)
-        infex.play(instance, policy, 10)
-        ours = 10 * least(lambda: infex.play(instance, policy, rounds), 3)  # noqa: B023 - called at once
+        infex.lab.play(instance, policy, 10)
+        ours = 10 * least(lambda: infex.lab.play(instance, policy, rounds), 3)  # noqa: B023 - called at once
         book = 10 * least(lambda: changing_run(instance, rounds, DELTA), 1)  # noqa: B023
         drawing = 10 * least(lambda: list(instance.blocks(0, rounds)), 3)  # noqa: B023
         found.append((f"d = {dim}, K = {arms}", ours, book, drawing))
@@ -160,10 +160,10 @@ def two_cores() -> list[tuple[str, float, float, float]]:
     for name, (policy, _, _) in policies().items():
         seeds = range(2 if name in ("LinUCB", "LinTS") else 40)
         runs = len(instances) * len(seeds)
-        infex.play_many(instances[:2], policy, 10)
+        infex.lab.play_many(instances[:2], policy, 10)
 
         def both(workers: int, policy: Any = policy, seeds: range = seeds) -> None:
-            infex.play_many(instances, policy, HORIZON, seeds, workers=workers)
+            infex.lab.play_many(instances, policy, HORIZON, seeds, workers=workers)
 
         one, two = rate(lambda: both(1), runs), rate(lambda: both(2), runs)
         found.append((name, one, two, two / one))

@@ -93,7 +93,7 @@ def measure(context: int, features: int, arms: int) -> HybridRow:
 
 def asked(rule: infex.features.FeatureMap, contexts: Floats, rewards: list[float]) -> float:
     """Microseconds of `ask` and `tell`."""
-    bandit = infex.Bandit(features=rule, policy=infex.FixedBonusUCB())
+    bandit = infex.Bandit(features=rule, policy=infex.policies.FixedBonusUCB())
     begun = time.process_time()
     for context, reward in zip(contexts, rewards, strict=True):
         bandit.tell(bandit.ask(context=context), reward)
@@ -117,7 +117,7 @@ def table() -> list[HybridRow]:
 
 def runs(repeats: int = REPEATS) -> list[tuple[str, float]]:
     """Microseconds of processor time for a simulated round, 5 features and 10 arms."""
-    instance = infex.environments.contextual(context_dim=5, arms=10, seed=1)
+    instance = infex.lab.environments.contextual(context_dim=5, arms=10, seed=1)
     found = []
     for policy in (
         infex.Greedy(),
@@ -125,11 +125,11 @@ def runs(repeats: int = REPEATS) -> list[tuple[str, float]]:
         infex.Infex(infex.LinUCB(), infex.every(20)),
         infex.LinTS(),
     ):
-        infex.play(instance, policy, 10)
+        infex.lab.play(instance, policy, 10)
         times = []
         for seed in range(repeats):
             begun = time.process_time()
-            infex.play(instance, policy, PLAYED, seed)
+            infex.lab.play(instance, policy, PLAYED, seed)
             times.append((time.process_time() - begun) / PLAYED * 1e6)
         found.append((infex.registry.label_of(policy), min(times)))
     return found

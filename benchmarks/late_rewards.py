@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex import Infex, LinTS, LinUCB, every, play_many
-from infex.environments import gaussian, late
-from infex.statistics import Difference, paired
+from infex import Infex, LinTS, LinUCB, every
+from infex._stats import Difference, paired
+from infex.lab import play_many
+from infex.lab.environments import gaussian, late
 
 DIM, ARMS, HORIZON, SEEDS = 10, 100, 10_000, 50
 LATENESS: dict[str, Any] = {

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from infex import Greedy, Infex, LinTS, LinUCB, every, play_many
+from infex import Greedy, Infex, LinTS, LinUCB, every
+from infex._stats import paired
 from infex.arrays import Floats
 from infex.core import estimators as core
-from infex.environments import LinearInstance, gaussian, sphere
+from infex.lab import play_many
+from infex.lab.environments import LinearInstance, gaussian, sphere
 from infex.models import Logistic
 from infex.models.base import FitSpec
 from infex.models.logistic import LogisticFit
-from infex.statistics import paired
 
 HORIZON, SEEDS = 4000, 400
 CLICKS: Any = {"link": "logistic", "rewards": "bernoulli"}

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex import Bandit, Infex, LinUCB, Uniform, evaluation, every, jittered
+from infex import Bandit, Infex, LinUCB, evaluation, every, jittered
 from infex.logs import Log
+from infex.policies import Uniform
 
 LOG_ROUNDS, LOG_ARMS, LOG_DIM, LOG_TRIES = 1_000_000, 10, 10, 3
 

@@ -128,7 +128,7 @@ def numpy_ucb(sets: list[Any], rewards: list[float], dim: int) -> None:
 
 def infex_ucb(sets: list[Any], rewards: list[float], dim: int) -> None:
     """The same by a bandit."""
-    bandit = infex.Bandit(dim=dim, policy=infex.FixedBonusUCB())
+    bandit = infex.Bandit(dim=dim, policy=infex.policies.FixedBonusUCB())
     for rows, reward in zip(sets, rewards, strict=True):
         bandit.tell(bandit.ask(rows), reward)
 

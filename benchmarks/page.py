@@ -18,7 +18,7 @@ from selenium.webdriver.common.by import By
 
 import infex
 from benchmarks.service import ARMS, CONTEXT, FEATURES, processor_seconds, serving
-from tests.reports import browser
+from tests.lab.reports import browser
 
 NAME, BATCH = "long", 1000
 

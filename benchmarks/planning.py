@@ -14,9 +14,9 @@ import numpy as np
 
 import infex
 from infex import registry
-from infex.planning import Plan, plan
-from infex.planning.beliefs import belief
-from infex.planning.race import Pool
+from infex.lab.planner import Plan, plan
+from infex.lab.planner.beliefs import belief
+from infex.lab.planner.race import Pool
 
 HORIZON = 10_000
 FURTHER = 400  # problems that no plan has met
@@ -30,7 +30,7 @@ def further(expression: str) -> float:
     pool = Pool(belief(None, None, 10, 100, 1.0, 1.0, None), seed=OTHER_SEED, place=PLACE)
     policy: Any = registry.parse(expression)
     seeds = range(pool.first, pool.first + FURTHER)
-    runs = infex.play_many(pool.upto(FURTHER), policy, HORIZON, seeds, paired=True)
+    runs = infex.lab.play_many(pool.upto(FURTHER), policy, HORIZON, seeds, paired=True)
     return float(np.mean([run.regret for run in runs]))
 
 

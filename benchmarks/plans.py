@@ -20,8 +20,8 @@ class PlanRow(NamedTuple):
 
 def settled_plan() -> PlanRow:
     """The plan to be settled within 30 seconds on two quiet cores, with at most 1,000 explorations."""
-    infex.plan(dim=2, arms_count=3, horizon=50, seconds=0.1)  # so that nothing is compiled any more
+    infex.lab.plan(dim=2, arms_count=3, horizon=50, seconds=0.1)  # so that nothing is compiled any more
     begun = time.perf_counter()
-    found = infex.plan(dim=10, arms_count=100, horizon=10_000, keep_within=1.25, seconds=SECONDS_ALLOWED)
+    found = infex.lab.plan(dim=10, arms_count=100, horizon=10_000, keep_within=1.25, seconds=SECONDS_ALLOWED)
     took, chosen = time.perf_counter() - begun, found.chosen()
     return PlanRow(took, found.settled, found.explorations, chosen.problems, chosen.ratio)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.environments import ChangingInstance
+from infex.lab.environments import ChangingInstance
 
 Floats = NDArray[np.float64]
 

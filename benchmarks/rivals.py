@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from infex import play, registry
-from infex.environments import gaussian
+from infex import registry
+from infex.lab import play
+from infex.lab.environments import gaussian
 
 POLICIES = (
     "OLSBandit",

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from infex import Sweep
-from infex.experiments import paper
-from infex.experiments.report import write_report
-from infex.simulation.simulator import cores
+from infex.lab import Sweep, paper
+from infex.lab.report import write_report
+from infex.lab.simulation.simulator import cores
 
 SHORT_RUNS = 30_000
 SAMPLING_SECONDS = 0.05

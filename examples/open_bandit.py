@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from infex import Uniform, evaluation
+from infex import evaluation
 from infex.evaluation import Log
+from infex.policies import Uniform
 
 FOLDER = "obp/dataset/obd"
 

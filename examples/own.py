@@ -11,7 +11,7 @@ from infex.testing import PolicyContract, ScheduleContract
 class Curious:
     """Plays the arm that is known least."""
 
-    def choose(self, t: int, posterior: infex.Posterior, rng: np.random.Generator) -> infex.Choice:
+    def choose(self, t: int, posterior: infex.models.Posterior, rng: np.random.Generator) -> infex.Choice:
         return infex.Choice(int(np.argmax(posterior.widths)))
 
 

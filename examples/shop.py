@@ -46,7 +46,7 @@ def show(bandit: infex.Bandit) -> None:
 def main() -> None:
     chance = random.Random(3)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", infex.SparseExploration)  # forty times in all is what we want
+        warnings.simplefilter("ignore", infex.errors.SparseExploration)  # forty times in all is what we want
         policy = infex.Infex(infex.LinUCB(scale=0.5), infex.budget(infex.every(25), limit=40))
     bandit = infex.Bandit(list(OFFERS.values()), policy, labels=list(OFFERS), seed=7)
     serve(bandit, 500, chance)

@@ -86,7 +86,7 @@ def from_sklearn(model: PartialRegressor) -> ScoringPolicy:
     ...         return np.full(len(rows), self.reward)
     >>> import infex
     >>> policy = infex.Infex(infex.LinUCB(), infex.every(20), greedy=from_sklearn(Last()))
-    >>> infex.play(infex.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
+    >>> infex.lab.play(infex.lab.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
     5
     """
     return ScoringPolicy(BitByBit(model), f"from_sklearn({type(model).__name__})")
@@ -163,7 +163,7 @@ def from_river(thing: RiverPolicy | RiverModel) -> PullPolicy | ScoringPolicy:
     ...         pass
     >>> import infex
     >>> policy = infex.Infex(infex.LinUCB(), infex.every(20), greedy=from_river(Mean()))
-    >>> infex.play(infex.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
+    >>> infex.lab.play(infex.lab.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
     5
     """
     if isinstance(thing, RiverPolicy):
@@ -232,7 +232,7 @@ def from_mabwiser(make: Callable[[list[int]], Mab]) -> MabPolicy:
     ...         return self.arms[-1]
     >>> import infex
     >>> policy = infex.Infex(from_mabwiser(Last), infex.every(20))
-    >>> infex.play(infex.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
+    >>> infex.lab.play(infex.lab.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
     5
     """
     return MabPolicy(make)
@@ -295,7 +295,7 @@ def from_coba(learner: CobaLearner) -> CobaPolicy:
     ...         pass
     >>> import infex
     >>> policy = infex.Infex(from_coba(First()), infex.every(20))
-    >>> infex.play(infex.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
+    >>> infex.lab.play(infex.lab.environments.gaussian(dim=3, arms=5, seed=1), policy, 100).explored
     5
     """
     return CobaPolicy(learner)

@@ -5,8 +5,8 @@ view of it, written like the Python that makes the thing, with defaults left out
 without arguments too, and words without quotes: `Infex(LinUCB(delta=0.001), every(100), data=own)`. A label
 is the expression, or as much of it as can be said of a thing that holds a user's code.
 
-Policies, models and environments are found where their packages list them. What is made by a function is an
-entry of `MADE`.
+Policies and models are found where their packages list them. What is made by a function is an entry of
+`MADE`. Problems are registered by `infex.lab.environments`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from infex import environments, features, models, policies, schedules
+from infex import features, models, policies, schedules
 from infex.arrays import Floats, brief, fitting, plain_scalar
 from infex.checks import DATA_KINDS, plain, settings_by_name, whole
 from infex.errors import InfexError, InvalidExpression, InvalidRecord, NoRecord, SparseExploration
@@ -59,24 +59,13 @@ class Entry(NamedTuple):
     settings: Callable[[Any], Settings | None]
 
 
-def _dataclasses_of(package: types.ModuleType, method: str) -> dict[str, Entry]:
+def dataclasses_of(package: types.ModuleType, method: str) -> dict[str, Entry]:
     """The dataclasses that a package exports and that have a method."""
     kinds = [
         kind for kind in vars(package).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)
     ]
     own = [kind for kind in kinds if callable(getattr(kind, method, None))]
     return {kind.__name__: Entry(kind.__name__, kind, kind, settings_by_name) for kind in own}
-
-
-def _makers_of(package: types.ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that a package exports and that return one of its dataclasses."""
-    public = {name: value for name, value in vars(package).items() if not name.startswith("_")}
-    return {
-        name: make
-        for name, make in public.items()
-        if isinstance(make, types.FunctionType)
-        and dataclasses.is_dataclass(public.get(str(make.__annotations__.get("return"))))
-    }
 
 
 def _target(kind: type[Stretched | Power | Logarithmic]) -> Callable[[Any], Settings | None]:
@@ -141,26 +130,24 @@ MAPS = (
     Entry("table", features.ContextTable, features.table, settings_by_name),
     Entry("clip_norm", features.ClipNorm, features.clip_norm, settings_by_name),
 )
-NATURE = (
-    Entry("late", environments.Late, environments.late, settings_by_name),
-    Entry("steps", environments.Steps, environments.steps, settings_by_name),
-    Entry("turning", environments.Turning, environments.turning, settings_by_name),
-    Entry("walk", environments.RandomWalk, environments.walk, settings_by_name),
-)
-POLICIES: Mapping[str, Entry] = _dataclasses_of(policies, "choose")
-ESTIMATORS: Mapping[str, Entry] = _dataclasses_of(models, "new_model")
-ENVIRONMENTS: Mapping[str, Entry] = _dataclasses_of(environments, "draws")
+POLICIES: Mapping[str, Entry] = dataclasses_of(policies, "choose")
+ESTIMATORS: Mapping[str, Entry] = dataclasses_of(models, "new_model")
 SCHEDULES: Mapping[str, Entry] = {entry.name: entry for entry in MADE}
 FEATURES: Mapping[str, Entry] = {entry.name: entry for entry in MAPS}
 SHORTHANDS: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}
-GENERATORS: Mapping[str, Callable[..., Any]] = environments.PROBLEMS
-"""The problems of `infex.environments` that are made from settings and a seed."""
 
-ENTRIES = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE, *MAPS, *NATURE)
-BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
-BY_KIND: Mapping[type, tuple[Entry, ...]] = {
-    kind: tuple(entry for entry in ENTRIES if entry.kind is kind) for kind in {e.kind for e in ENTRIES}
-}
+BY_NAME: dict[str, Entry] = {}
+BY_KIND: dict[type, tuple[Entry, ...]] = {}
+
+
+def register(*entries: Entry) -> None:
+    """Makes kinds of things known, so that they have records and labels; packages above this one call it."""
+    for entry in entries:
+        BY_NAME[entry.name] = entry
+        BY_KIND[entry.kind] = (*BY_KIND.get(entry.kind, ()), entry)
+
+
+register(*POLICIES.values(), *ESTIMATORS.values(), *MADE, *MAPS)
 
 
 def entry_of(thing: object) -> tuple[Entry, Settings] | None:
@@ -316,13 +303,12 @@ def _brief(value: object) -> str:
 
 # Expressions
 
-NAMES: Mapping[str, Callable[..., Any]] = {
+NAMES: dict[str, Callable[..., Any]] = {
     **{entry.name: entry.make for entry in (*POLICIES.values(), *ESTIMATORS.values())},
     **{name: entry.make for name, entry in SCHEDULES.items() if name != "union"},
     **SHORTHANDS,
-    **{name: make for name, make in _makers_of(environments).items() if name not in GENERATORS},
 }
-"""What an expression may name: policies, schedules, estimators, and settings of problems."""
+"""What an expression may name: policies, schedules and estimators; `infex.lab` adds settings of problems."""
 Unsaid = Mapping[str, float]
 NOTHING_UNSAID: Unsaid = {}
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from infex import Decision, Posterior
+from infex import Decision
+from infex.models import Posterior
 from infex.policies.base import policy_info, propensity_allowed
 
 

@@ -21,46 +21,33 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "files": set(),
     "core": {"errors", "arrays"},
     "streams": {"checks", "arrays"},
-    "statistics": GROUND | {"streams"},
+    "_stats": GROUND | {"streams"},
     "schedules": GROUND | {"streams"},
     "models": GROUND | {"core"},
     "policies": GROUND | {"streams", "core", "schedules", "models"},
     "adapters": GROUND | {"models", "policies"},
     "features": GROUND,
-    "environments": GROUND | {"streams", "core"},
     "registry": GROUND  # models: a decision says what its reward is learnt on
-    | {"models", "schedules", "policies", "features", "environments"},
+    | {"models", "schedules", "policies", "features"},
+    "logs": GROUND | {"files", "core", "schedules", "features", "registry"},
     "bandit": GROUND
-    | {"version", "files", "streams", "schedules", "models", "policies"}
-    | {"features", "registry", "statistics", "logs"},
+    | {"version", "files", "streams", "_stats", "schedules", "models", "policies"}
+    | {"features", "registry", "logs"},
+    "lab": GROUND
+    | {"files", "streams", "_stats", "core", "schedules", "models", "policies", "features"}
+    | {"registry", "logs", "bandit"},
+    "evaluation": GROUND
+    | {"files", "streams", "core", "models", "features", "policies"}
+    | {"registry", "bandit", "logs", "lab"},
     "study": GROUND
     | {"version", "files", "models", "schedules", "policies", "features", "registry", "bandit"}
     | {"logs"},
-    "logs": GROUND | {"files", "core", "schedules", "features", "registry"},
-    "simulation": GROUND
-    | {"bandit", "streams", "schedules", "models", "policies", "environments"}
-    | {"core", "registry"},
-    "theory": GROUND | {"schedules", "models"},
-    "verification": GROUND
-    | {"bandit", "streams", "schedules", "models", "policies", "environments", "simulation", "theory"},
-    "reports": GROUND | {"files", "statistics"},
-    "experiments": GROUND
-    | {"files", "statistics", "schedules", "models", "policies", "environments", "registry"}
-    | {"simulation", "reports"},
-    "planning": GROUND
-    | {"files", "streams", "statistics", "schedules", "models", "policies", "environments", "registry"}
-    | {"features", "logs", "simulation", "reports"},
-    "evaluation": GROUND
-    | {"files", "streams", "core", "theory", "models", "features", "policies", "environments"}
-    | {"registry", "bandit", "simulation", "logs", "reports", "planning"},
     "service": GROUND | {"version", "files", "streams", "registry", "bandit", "study"},
     "client": GROUND | {"registry"},
-    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
-    | {"logs", "evaluation", "study", "service"},
+    "cli": {"errors", "files", "schedules", "lab", "logs", "evaluation", "study", "service"},
     "__main__": {"cli"},
-    "testing": GROUND  # simulation: `agree` compares whole runs
-    | {"bandit", "streams", "schedules", "models", "policies", "environments", "simulation"}
-    | {"study"},
+    "testing": GROUND  # lab: `agree` compares whole runs
+    | {"bandit", "streams", "schedules", "models", "policies", "lab", "study"},
 }
 
 
@@ -136,9 +123,8 @@ def test_importing_infex_loads_nothing_heavy() -> None:
         "starlette",
         "click",
         "joblib",
+        "infex.lab",
         "infex.testing",
-        "infex.theory",
-        "infex.verification",
     ]
     program = f"import sys, infex; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
@@ -147,6 +133,6 @@ def test_importing_infex_loads_nothing_heavy() -> None:
 
 def test_planning_needs_neither_a_table_library_nor_one_for_processes() -> None:
     heavy = ["pyarrow", "joblib", "matplotlib", "click", "scipy.stats", "scipy.special"]
-    program = f"import sys, infex; infex.plan; print([name for name in {heavy} if name in sys.modules])"
+    program = f"import sys, infex; infex.lab.plan; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"

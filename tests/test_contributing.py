@@ -32,18 +32,17 @@ from infex.policies.compiled import compiled_spec
 from infex import registry
 from infex.registry import stream_name
 
-policy = infex.Midpoint(bonus=0.6)
-assert "Midpoint" in dir(infex)
-assert registry.POLICIES["Midpoint"].kind is infex.Midpoint
+policy = infex.policies.Midpoint(bonus=0.6)
+assert registry.POLICIES["Midpoint"].kind is infex.policies.Midpoint
 assert infex.from_record(infex.to_record(policy)) == policy
 assert registry.parse("Infex(Midpoint(bonus=0.6), every(5))").base == policy
 assert stream_name(policy) == "Midpoint(bonus=0.6)"
 assert compiled_spec(policy) is None
 
-instance = infex.environments.gaussian(dim=3, arms=9, seed=2)
+instance = infex.lab.environments.gaussian(dim=3, arms=9, seed=2)
 for wrap in (lambda base: base, lambda base: infex.Infex(base, infex.every(3))):
-    mine = infex.play(instance, wrap(policy), 400, record=True)
-    half = infex.play(instance, wrap(infex.FixedBonusUCB(bonus=0.3)), 400, record=True)
+    mine = infex.lab.play(instance, wrap(policy), 400, record=True)
+    half = infex.lab.play(instance, wrap(infex.policies.FixedBonusUCB(bonus=0.3)), 400, record=True)
     assert mine.arms.tolist() == half.arms.tolist()
 print("followed")
 """

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 
 import infex
-from infex import Bandit, Greedy, LinUCB, environments, features
+from infex import Bandit, Greedy, LinUCB, features
 from infex.arrays import Floats
-from infex.environments import ChangingInstance, ContextualInstance, LinearInstance
-from infex.environments.contexts import OfferSets
 from infex.features import Encoded, EncodedMany
+from infex.lab import environments
+from infex.lab.environments import ChangingInstance, ContextualInstance, LinearInstance
+from infex.lab.environments.contexts import OfferSets
 from infex.logs import Log, read
 
 ROUNDS = 4
@@ -111,9 +112,9 @@ SETS = np.array([[[0.6, 0.0], [0.0, 0.8]], [[0.1, 0.2], [0.3, 0.4]]])
 def test_a_problem_keeps_copies(given: Floats, made: Callable[[Floats], Any]) -> None:
     mine = given.copy()
     problem = made(mine)
-    before = infex.play(problem, LinUCB(), 200, seed=1).regret
+    before = infex.lab.play(problem, LinUCB(), 200, seed=1).regret
     mine *= 0.5
-    assert infex.play(problem, LinUCB(), 200, seed=1).regret == before
+    assert infex.lab.play(problem, LinUCB(), 200, seed=1).regret == before
 
 
 def test_a_bandit_keeps_copies_of_its_arms_and_of_what_is_pending() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex.statistics import mean_intervals, paired, quantile, spread
+from infex._stats import mean_intervals, paired, quantile, spread
 from infex.streams import stream
 
 

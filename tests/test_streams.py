@@ -4,7 +4,8 @@ import sys
 import numpy as np
 import pytest
 
-from infex import InfexError, stream
+from infex import InfexError
+from infex.lab import stream
 from infex.streams import Rounds, place
 
 

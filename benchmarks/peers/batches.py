@@ -17,7 +17,7 @@ from benchmarks.peers.disjoint_learners import (
 from benchmarks.peers.timing import in_turns
 
 DIM, ARMS, MANY = 20, 10, 10_000
-ALONE = infex.FixedBonusUCB(bonus=1.0)
+ALONE = infex.policies.FixedBonusUCB(bonus=1.0)
 KINDS: dict[str, Callable[[int, int], BatchLearner]] = {
     "NumPy": OfNumPy,
     "infex": OfInfex,

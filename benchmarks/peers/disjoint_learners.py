@@ -66,7 +66,7 @@ class OfInfex:
 
     def __init__(self, arms: int, dim: int, policy: infex.Policy | None = None) -> None:
         shop = infex.features.disjoint(arms, dim, longest=LONGEST)
-        chosen = policy or infex.FixedBonusUCB(bonus=1.0)
+        chosen = policy or infex.policies.FixedBonusUCB(bonus=1.0)
         self.bandit = infex.Bandit(features=shop, policy=chosen, pending="ignore")  # as all others do
         self.last: infex.Decision | None = None
 

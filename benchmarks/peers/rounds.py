@@ -45,9 +45,9 @@ def fixed_table(dim: int = 10, arms: int = 100) -> dict[str, float]:
     return in_turns(
         {
             "NumPy loop": _numpy_fixed(rows, rewards),
-            "infex": _infex_fixed(rows, rewards, infex.FixedBonusUCB(bonus=1.0)),
+            "infex": _infex_fixed(rows, rewards, infex.policies.FixedBonusUCB(bonus=1.0)),
             "infex, Infex(..., every(20))": _infex_fixed(
-                rows, rewards, infex.Infex(infex.FixedBonusUCB(bonus=1.0), infex.every(20))
+                rows, rewards, infex.Infex(infex.policies.FixedBonusUCB(bonus=1.0), infex.every(20))
             ),
             "coba": _coba_fixed(rows, rewards),
             "Vowpal Wabbit (SGD)": _vowpal_fixed(rows, rewards),

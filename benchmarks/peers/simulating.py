@@ -15,8 +15,8 @@ LONG, SHORT = 10_000, 300
 
 def simulation_table() -> dict[str, float]:
     """Microseconds of a simulated round, with regret."""
-    instance = infex.environments.gaussian(dim=10, arms=100, seed=1)
-    base = infex.FixedBonusUCB(bonus=1.0)
+    instance = infex.lab.environments.gaussian(dim=10, arms=100, seed=1)
+    base = infex.policies.FixedBonusUCB(bonus=1.0)
     return in_turns(
         {
             "infex": _infex(instance, base),
@@ -27,10 +27,10 @@ def simulation_table() -> dict[str, float]:
     )
 
 
-def _infex(instance: infex.environments.LinearInstance, policy: infex.Policy) -> Callable[[], int]:
+def _infex(instance: infex.lab.environments.LinearInstance, policy: infex.Policy) -> Callable[[], int]:
     def work() -> int:
         for seed in range(20):
-            infex.play(instance, policy, LONG, seed=seed)
+            infex.lab.play(instance, policy, LONG, seed=seed)
         return 20 * LONG
 
     return work

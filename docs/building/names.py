@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterator
 from types import ModuleType
 
-ROOMS = (
-    "adapters", "environments", "errors", "evaluation", "features", "models", "testing", "theory",
-    "verification",
+MODULES = (
+    "adapters", "bandit", "errors", "evaluation", "features", "lab", "lab.environments", "lab.theory",
+    "lab.verification", "models", "policies", "schedules", "testing",
 )  # fmt: skip
 EXAMPLE = re.compile(r"(?:^>>> .*\n(?:(?!^>>> )[^\n]+\n)*)+", re.MULTILINE)
 
 
 def public() -> dict[str, object]:
-    """Every public name: those of infex that are no module, and those of its rooms, by full name."""
+    """Every public name by its full name: those of infex, and those of its modules that are not there."""
     infex = importlib.import_module("infex")
     found = dict(members("infex", infex))
-    for room in ROOMS:
-        for name, value in members(f"infex.{room}", getattr(infex, room)):
+    for module in MODULES:
+        for name, value in members(f"infex.{module}", importlib.import_module(f"infex.{module}")):
             if not any(value is known for known in found.values()):
                 found[name] = value
     return found

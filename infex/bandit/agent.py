@@ -197,7 +197,7 @@ def play_round(
 ) -> tuple[Choice, float]:
     """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward.
 
-    `infex.testing` and `infex.verification` play their rounds by it.
+    `infex.testing` and `infex.lab.verification` play their rounds by it.
     """
     step = agent.decide(t, agent.posterior(offer), rng)
     agent.apply(*step.effects)

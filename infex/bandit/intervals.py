@@ -6,6 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from infex._stats import student_quantile
 from infex.arrays import Floats, Integers
 from infex.checks import real
 from infex.models import Logistic
@@ -16,7 +17,6 @@ from infex.models.posterior import Posterior
 from infex.models.state import ModelState
 from infex.policies.base import Policy, policy_info
 from infex.policies.ucb import DEFAULT, Confidence
-from infex.statistics.student import student_quantile
 
 Ends = tuple[Floats, Floats, Floats]
 """Estimates, and the ends of their intervals."""

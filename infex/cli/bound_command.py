@@ -16,9 +16,9 @@ from infex.cli.output import say_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from infex.reports.figures import Line
+    from infex.lab.reports.figures import Line
+    from infex.lab.theory import InfexBound, Setting, Span
     from infex.schedules import Schedule
-    from infex.theory import InfexBound, Setting, Span
 
 HORIZONS_DRAWN = 25
 LATEST_DRAWN = 1e30  # the picture goes no farther to show where a bound becomes useful
@@ -85,7 +85,7 @@ def bound(
     infex bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
     infex bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
     """
-    from infex.theory import Setting
+    from infex.lab.theory import Setting
 
     if out is not None:
         ready_for_figure(out)
@@ -142,14 +142,14 @@ def _span_data(name: str, span: Span) -> dict[str, Any]:
 
 def _schedules(texts: Iterable[str]) -> list[Schedule]:
     """The schedules of the catalogue that these expressions name."""
-    from infex.experiments.specs import named
+    from infex.lab.specs import named
 
     return [each.thing for text in texts for each in named(text, "schedule")]
 
 
 def _row(setting: Setting, schedule: Schedule, horizon: int, base: str) -> BoundRow:
-    from infex.theory import infex
-    from infex.theory.scheduled import useful_from
+    from infex.lab.theory import infex
+    from infex.lab.theory.scheduled import useful_from
 
     return BoundRow(schedule, infex(setting, schedule, horizon, base), useful_from(setting, schedule, base))
 
@@ -164,7 +164,7 @@ def _show(setting: Setting, rows: list[BoundRow], base: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from infex.theory.bounds import span
+    from infex.lab.theory.bounds import span
 
     console = Console(highlight=False)
     console.print(_problem(setting, rows[0].bound.horizon, base))
@@ -234,8 +234,8 @@ def _lines(
     """Bounds against the horizon, and the limit above which they are vacuous."""
     import numpy as np
 
-    from infex.reports.figures import Line
-    from infex.theory import infex
+    from infex.lab.reports.figures import Line
+    from infex.lab.theory import infex
 
     horizon, last = float(rows[0].bound.horizon), _last_drawn(rows)
     points = [int(t) for t in np.geomspace(max(horizon / 1e3, 10.0), last, HORIZONS_DRAWN)]
@@ -268,7 +268,7 @@ def _picture(lines: list[Line], limit: Line) -> None:
 
 def _draw(setting: Setting, lines: list[Line], limit: Line, horizon: int, base: str, out: Path) -> Path:
     """The picture as a file, faint where bounds are vacuous."""
-    from infex.reports.figures import curves, write_figure
+    from infex.lab.reports.figures import curves, write_figure
 
     return write_figure(
         curves(

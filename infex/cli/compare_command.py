@@ -12,8 +12,8 @@ from infex.cli.options import FOLDER
 from infex.cli.output import number, say_json
 
 if TYPE_CHECKING:
-    from infex.experiments.results import Results
-    from infex.experiments.runs import Cell
+    from infex.lab.results import Results
+    from infex.lab.runs import Cell
 
 TOO_FEW_PAIRS = "too few"
 SMALLEST_SHOWN = 0.001  # of p-values; smaller ones are said to be below it
@@ -37,7 +37,7 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     from rich.console import Console
 
     from infex.cli.tables import show_table
-    from infex.experiments.store import read
+    from infex.lab.store import read
 
     results = read(folder)
     one, other = results.known(one), results.known(other)

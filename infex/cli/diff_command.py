@@ -9,7 +9,7 @@ import click
 
 from infex.cli.options import FOLDER
 from infex.cli.output import as_json as written
-from infex.experiments.comparison import Parted
+from infex.lab.comparison import Parted
 
 RUNS_SHOWN = 10  # of each kind; --json has all
 DIFFERENT_CODE = 1  # what the program exits with where runs differ or are missing
@@ -28,7 +28,7 @@ def diff(one: Path, other: Path, as_json: bool) -> None:
     \b
     infex diff reproduction reproduction-on-another-machine
     """
-    from infex.experiments.store import read
+    from infex.lab.store import read
 
     found = read(one).diff(read(other))
     if as_json:

@@ -78,8 +78,8 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
 
 def _read(path: Path, asked: dict[str, Any]) -> Log:
     from infex.evaluation import read
+    from infex.lab.planner.inputs import read_arms
     from infex.logs.named_maps import read_with_map
-    from infex.planning.inputs import read_arms
 
     columns = {name: asked[name] for name in ("arm", "reward", "propensity", "sort", "form")}
     words, context = asked["features"], asked["context"]

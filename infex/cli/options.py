@@ -38,7 +38,7 @@ def folder_for(folder: Path) -> Path:
 
 def ready_for_figure(file: Path) -> None:
     """Makes the folder of a picture, if its ending is one of a picture: before the work, too."""
-    from infex.reports.figures import format_of
+    from infex.lab.reports.figures import format_of
 
     format_of(file)
     folder_for(file.parent)
@@ -62,7 +62,7 @@ class RoundsOption(click.ParamType[int]):
 
 def playing(default: str) -> Callable[[F], F]:
     """Where a sweep is played, and where its results go."""
-    from infex.experiments.runner import ENGINES
+    from infex.lab.runner import ENGINES
 
     def add(command: F) -> F:
         for option in reversed(

@@ -16,10 +16,10 @@ from infex.files import replace
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from infex.planning import Plan
-    from infex.planning.judging import Cost, Judged
-    from infex.planning.planner import Progress
-    from infex.planning.report import MenuRow
+    from infex.lab.planner import Plan
+    from infex.lab.planner.judging import Cost, Judged
+    from infex.lab.planner.planner import Progress
+    from infex.lab.planner.report import MenuRow
 
 BEST_ARMS_SHOWN = 3
 
@@ -96,8 +96,8 @@ def plan(
     infex plan --logged year.csv --context age --context country --features "table disjoint" --horizon 1e5
     infex plan --logged year.csv --arm shown --reward euros --arms arms.csv --horizon 1e5
     """
-    from infex.planning import plan as find
-    from infex.planning.inputs import read_arms, read_logged
+    from infex.lab.planner import plan as find
+    from infex.lab.planner.inputs import read_arms, read_logged
 
     rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
     if logged is None:
@@ -133,7 +133,7 @@ def _refuse_map(features: str | None, context: tuple[str, ...], columns: tuple[s
 
 def _written(answer: Plan, data: str, out: Path) -> list[Path]:
     """The files of a plan, written into a folder."""
-    from infex.planning.report import write_plan
+    from infex.lab.planner.report import write_plan
 
     replace(out / "plan.json", data.encode())
     return [*write_plan(answer, out), out / "plan.json"]
@@ -184,7 +184,7 @@ def _show(answer: Plan, words: str) -> None:
 
 def _explorations(answer: Plan) -> str:
     """How many rounds explore, when, and at what cost, in words."""
-    from infex.planning.planner import said
+    from infex.lab.planner.planner import said
 
     counts, share = f"{answer.explorations:,} of {answer.horizon:,}", answer.explorations / answer.horizon
     return f"{counts} rounds explore ({share:.2%}), {answer.when}; they cost {said(answer.chosen().cost)}"
@@ -197,7 +197,7 @@ def _best_arms(answer: Plan) -> str:
 
 def _cost_rows(before: str, costs: dict[str, Cost], sign: str) -> list[list[str]]:
     """A row of figures for each of the costs, with words before the name of each."""
-    from infex.planning.planner import REFERENCE_NAMES
+    from infex.lab.planner.planner import REFERENCE_NAMES
 
     return [[f"{before}{REFERENCE_NAMES[name]}", *_cells(cost, sign)] for name, cost in costs.items()]
 
@@ -205,7 +205,7 @@ def _cost_rows(before: str, costs: dict[str, Cost], sign: str) -> list[list[str]
 def _menu(console: Console, answer: Plan) -> None:
     """The menu as a table, and the policies on it as lines."""
     from infex.cli.tables import show_table
-    from infex.planning.report import MENU_NOTE, menu_rows
+    from infex.lab.planner.report import MENU_NOTE, menu_rows
 
     rows = menu_rows(answer)
     head = ["", "explores", "regret", "times the best", "within?"]
@@ -216,7 +216,7 @@ def _menu(console: Console, answer: Plan) -> None:
 
 
 def _menu_cells(row: MenuRow) -> list[str]:
-    from infex.planning.planner import said, times
+    from infex.lab.planner.planner import said, times
 
     figures = said(row.judged.regret.value), times(row.judged.ratio)
     return [row.names, f"{row.judged.explorations:,}", *figures, row.holds]
@@ -231,7 +231,7 @@ def _cells(cost: Cost, sign: str) -> list[str]:
     """Problems, and figures with their intervals where there is one."""
     from math import isfinite
 
-    from infex.planning.planner import said
+    from infex.lab.planner.planner import said
 
     return [f"{cost.problems:,}"] + [
         said(figure.value, sign)

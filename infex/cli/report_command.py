@@ -8,7 +8,7 @@ import click
 
 from infex.cli.options import FOLDER
 from infex.cli.output import say_json
-from infex.reports.series import LOOKS, Look
+from infex.lab.reports.series import LOOKS, Look
 
 
 @click.command()
@@ -35,8 +35,8 @@ def report(folder: Path, as_json: bool, latex: bool, show: Look, log: bool) -> N
     infex report reproduction --latex > regret.tex
     """
     from infex.cli.sweeping import tell_failures
-    from infex.experiments.report import write_report
-    from infex.experiments.store import read
+    from infex.lab.report import write_report
+    from infex.lab.store import read
 
     results = read(folder)
     if as_json:

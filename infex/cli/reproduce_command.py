@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from infex.cli.options import playing
-from infex.experiments import changing_arms, paper
+from infex.lab import changing_arms, paper
 
 
 @click.command()

@@ -19,7 +19,7 @@ def _example(context: click.Context, option: click.Parameter, asked: bool) -> No
 
 def _kinds(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
-        from infex.experiments.specs import kinds
+        from infex.lab.specs import kinds
 
         click.echo("\n".join(kinds()))
         context.exit()
@@ -83,7 +83,7 @@ def run(
     ours = "Infex(LinUCB(scale=0.2), every(20))"
 
     \b
-    [[environments]]      a problem of infex.environments by its name, such as the paper's generator
+    [[environments]]      a problem of infex.lab.environments by its name, such as the paper's generator
     kind = "gaussian"
     dim = [10, 20]        each setting is a value or a list; every one is played with every other
     arms = 100
@@ -98,7 +98,7 @@ def run(
     infex run --kinds prints all kinds with their settings.
     """
     from infex.cli.sweeping import play
-    from infex.experiments.sweep import read_sweep, sweep_in
+    from infex.lab.sweep import read_sweep, sweep_in
 
     kept = sweep.is_dir()
     source = click.get_current_context().get_parameter_source("out")

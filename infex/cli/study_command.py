@@ -199,7 +199,7 @@ def restore(file: Path, url: str, json_wanted: bool) -> None:
 def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> None:
     """Puts another policy in force, as an entry of the journal."""
     from infex.errors import InvalidSetting
-    from infex.experiments.expressions import read
+    from infex.lab.expressions import read
     from infex.study.study import Study
 
     chosen = read(policy, "policy")

@@ -50,9 +50,9 @@ def suite(
     """
     from infex.cli.output import say_json
     from infex.cli.sweeping import tell_failures
-    from infex.experiments import suite as challenges
-    from infex.experiments.progress import ProgressBar
-    from infex.experiments.suite import write_suite
+    from infex.lab import suite as challenges
+    from infex.lab.progress import ProgressBar
+    from infex.lab.suite import write_suite
 
     begun = time.perf_counter()
     sweep = challenges.suite(policies, only, seeds)

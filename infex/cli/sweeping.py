@@ -16,11 +16,11 @@ from infex.cli import INTERRUPTED_CODE
 from infex.cli.output import number, say_json
 from infex.cli.tables import show_table
 from infex.errors import ForeignFolder, InvalidSetting
-from infex.experiments.progress import ProgressBar
-from infex.experiments.report import write_report
-from infex.experiments.results import Cell, Results
-from infex.experiments.store import held
-from infex.experiments.sweep import Sweep
+from infex.lab.progress import ProgressBar
+from infex.lab.report import write_report
+from infex.lab.results import Cell, Results
+from infex.lab.store import held
+from infex.lab.sweep import Sweep
 
 FAILURES_SHOWN = 5
 Writer = Callable[[Results, Cell, str], str]
@@ -69,7 +69,8 @@ def play(
 def _counted(results: Results, seconds: float) -> str:
     """How many runs were played now, and how many were there already.
 
-    >>> from infex import Greedy, environments, play_many
+    >>> from infex import Greedy
+    >>> from infex.lab import environments, play_many
     >>> results = Results.of(play_many(environments.gaussian(2, 3, seed=1), Greedy(), 5, seeds=range(3)))
     >>> results.about["earlier"] = 2
     >>> _counted(results, 0.31)

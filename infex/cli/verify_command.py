@@ -16,8 +16,8 @@ from infex.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from infex.cli.charts import Series
-    from infex.verification import Finding
-    from infex.verification.two_arms import Curve
+    from infex.lab.verification import Finding
+    from infex.lab.verification.two_arms import Curve
 
 Result = TypeVar("Result")
 
@@ -78,7 +78,7 @@ def _refuse_picture(out: Path | None) -> None:
 
 def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Finding], bool]:
     """The findings, the worst of all passes, and whether all passes were finished."""
-    from infex.verification import suite
+    from infex.lab.verification import suite
 
     count = suite.THOROUGH_PASSES if thorough else 1
     findings: list[Finding] = []
@@ -149,8 +149,8 @@ def _verdict(findings: list[Finding], otherwise: str) -> str:
 
 def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> None:
     """Regret against the horizon on the two arms, as figures and, with a file, as a picture."""
-    from infex.verification import Effort, two_arms
-    from infex.verification.suite import THOROUGH_SCALE
+    from infex.lab.verification import Effort, two_arms
+    from infex.lab.verification.suite import THOROUGH_SCALE
 
     if out is not None:
         ready_for_figure(out)
@@ -217,7 +217,7 @@ def hundredths(value: float) -> str:
 
 
 def _draw(by_name: dict[str, Curve], gap: float, out: Path) -> Path:
-    from infex.reports.figures import Line, curves, write_figure
+    from infex.lab.reports.figures import Line, curves, write_figure
 
     rounds = next(iter(by_name.values())).rounds
     drawn = curves(

@@ -13,7 +13,7 @@ from infex.evaluation.evaluation_words import figure, interval, of_log, verdict_
 from infex.evaluation.interval_picture import STRIP_STYLE, interval_strips
 from infex.evaluation.target_value import Carrier, LogFinding, TargetValue
 from infex.files import replace
-from infex.reports.page import shell, table
+from infex.lab.reports.page import shell, table
 
 if TYPE_CHECKING:
     from infex.evaluation.evaluation import Evaluation

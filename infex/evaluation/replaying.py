@@ -15,11 +15,11 @@ from infex.errors import InvalidSetting, NoSupport, OutOfReach
 from infex.evaluation.drawn_events import DrawnEvents, drawn_events
 from infex.evaluation.warm_bandit import new_bandit
 from infex.features import Encoded, FeatureMap
+from infex.lab.simulation.copies import own_copies
 from infex.logs import Log
 from infex.models.base import Estimator
 from infex.policies.base import Policy
 from infex.registry import label_of
-from infex.simulation.copies import own_copies
 from infex.streams import stream
 
 SPREADS_BELOW = 2.0  # rounds are fixed so far below what is expected, in standard deviations

@@ -11,18 +11,18 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import safe_repr, whole
-from infex.environments.contexts import OfferSets
 from infex.errors import InvalidSetting, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.comparing import Comparison, Outcome
 from infex.evaluation.groundwork import Groundwork, groundwork
 from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
 from infex.evaluation.target_value import spread_of
+from infex.lab.environments.contexts import OfferSets
+from infex.lab.planner.beliefs import Belief, PlannedProblem
+from infex.lab.simulation import play_many
 from infex.logs import Log
-from infex.planning.beliefs import Belief, PlannedProblem
 from infex.policies.base import Policy
 from infex.registry import parse
-from infex.simulation import play_many
 from infex.streams import stream
 
 MOST_SETS = 4096  # rounds whose offers are drawn from, where offers change

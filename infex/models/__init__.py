@@ -4,6 +4,7 @@ from infex.models.fit import Fit, Solution
 from infex.models.forgetting import Discounted, Windowed
 from infex.models.lasso import Lasso
 from infex.models.logistic import Logistic
+from infex.models.posterior import Posterior, Spent
 from infex.models.ridge import Ridge
 from infex.models.weighted import Weighted
 
@@ -12,8 +13,10 @@ __all__ = [
     "Fit",
     "Lasso",
     "Logistic",
+    "Posterior",
     "Ridge",
     "Solution",
+    "Spent",
     "Weighted",
     "Windowed",
 ]

@@ -97,7 +97,8 @@ class OLSBandit(Forced):
     simulation alone can tell: so that most of 10^4 rounds are forced at d = 10, as Lee and Oh
     report. The constants of the theory would force more than 10^8 rounds.
 
-    >>> from infex import OLSBandit, environments, play
+    >>> from infex.lab import environments, play
+    >>> from infex.policies import OLSBandit
     >>> play(environments.gaussian(dim=3, arms=5, seed=1), OLSBandit(keep=0.1), horizon=200).horizon
     200
     """
@@ -162,7 +163,8 @@ class LassoBandit(Forced):
     best of them by the LASSO estimate from all n rewards, of strength `later` sqrt((log n + log d)/n).
     `q` is 2 d if it is not named.
 
-    >>> from infex import LassoBandit, environments, play
+    >>> from infex.lab import environments, play
+    >>> from infex.policies import LassoBandit
     >>> play(environments.sparse(dim=4, arms=5, seed=1), LassoBandit(), horizon=20).horizon
     20
     """
@@ -205,7 +207,8 @@ class AgnosticLassoBandit:
 
     `ties` go to the "lowest" index, or at "random".
 
-    >>> from infex import AgnosticLassoBandit, environments, play
+    >>> from infex.lab import environments, play
+    >>> from infex.policies import AgnosticLassoBandit
     >>> play(environments.sparse(dim=4, arms=5, seed=1), AgnosticLassoBandit(), horizon=20).horizon
     20
     """

@@ -77,7 +77,8 @@ GREEDIES: dict[Ties, Greedy] = {"lowest": Greedy(), "random": Greedy(ties="rando
 class Uniform:
     """Plays an arm drawn uniformly.
 
-    >>> from infex import Bandit, Uniform
+    >>> from infex import Bandit
+    >>> from infex.policies import Uniform
     >>> Bandit([[1.0, 0.0], [0.0, 1.0]], Uniform()).ask().propensity
     0.5
     """
@@ -266,7 +267,9 @@ class GreedyFirst(StatefulPolicy):
     smallest eigenvalue over n after the first `wait` rewards (8 d if not named). It is made for
     estimators that forget nothing.
 
-    >>> from infex import GreedyFirst, LinUCB, environments, play
+    >>> from infex import LinUCB
+    >>> from infex.lab import environments, play
+    >>> from infex.policies import GreedyFirst
     >>> instance = environments.changing(dim=3, arms=5, seed=1)
     >>> play(instance, GreedyFirst(LinUCB()), horizon=50).horizon
     50

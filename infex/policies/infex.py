@@ -325,7 +325,7 @@ def _checked(infex: Infex) -> tuple[PolicyInfo, PolicyInfo | None]:
         warnings.warn(
             f"{safe_repr(schedule)} explores too rarely to keep the regret low for ever: its count does not "
             "grow faster than log t. For a short horizon that may be just what you want; then filter out "
-            "infex.SparseExploration.",
+            "infex.errors.SparseExploration.",
             SparseExploration,
             stacklevel=callers_level(),
         )

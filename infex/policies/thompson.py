@@ -27,7 +27,8 @@ class GaussianTS:
 
     `ties` go to the "lowest" index, or at "random".
 
-    >>> from infex import Bandit, GaussianTS, Infex, every
+    >>> from infex import Bandit, Infex, every
+    >>> from infex.policies import GaussianTS
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(GaussianTS(), every(5)))
     >>> bandit.ask().explored
     False
@@ -148,7 +149,8 @@ class HybridTS(Confidence):
 
     `noise`, `bound`, `delta` and `scale` are those of `LinTS`.
 
-    >>> from infex import HybridTS, environments, play
+    >>> from infex.lab import environments, play
+    >>> from infex.policies import HybridTS
     >>> run = play(environments.gaussian(dim=3, arms=5, seed=1), HybridTS(p=0.1), horizon=200)
     >>> 0 < run.explored < 100
     True

@@ -118,7 +118,8 @@ class FixedBonusUCB(IndexPolicy):
 
     `ties` go to the "lowest" index, or at "random".
 
-    >>> from infex import Bandit, FixedBonusUCB
+    >>> from infex import Bandit
+    >>> from infex.policies import FixedBonusUCB
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], FixedBonusUCB(bonus=0.5))
     >>> bandit.tell(bandit.ask(), -1.0)
     >>> bandit.ask().arm
@@ -182,7 +183,8 @@ class RarelySwitchingUCB(StatefulPolicy, Confidence):
 
     `noise`, `bound`, `delta` and `scale` are those of `LinUCB`.
 
-    >>> from infex import RarelySwitchingUCB, environments, play
+    >>> from infex.lab import environments, play
+    >>> from infex.policies import RarelySwitchingUCB
     >>> play(environments.gaussian(dim=3, arms=5, seed=1), RarelySwitchingUCB(growth=0.5), horizon=50).horizon
     50
     """
@@ -241,7 +243,8 @@ class UCB1(IndexPolicy):
 
     `ties` go to the "lowest" index, or at "random".
 
-    >>> from infex import Bandit, UCB1
+    >>> from infex import Bandit
+    >>> from infex.policies import UCB1
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], UCB1())
     >>> bandit.tell(bandit.ask(), 1.0)
     >>> bandit.ask().arm  # every arm once

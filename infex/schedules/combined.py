@@ -140,7 +140,8 @@ class Union(BuiltinSchedule):
 def union(*schedules: Schedule) -> Schedule:
     """The schedule that explores when any of `schedules` does; `a | b` is the same.
 
-    >>> from infex import every, listed, union
+    >>> from infex import every, listed
+    >>> from infex.schedules import union
     >>> schedule = union(every(6), every(4), listed([5]))
     >>> schedule == every(6) | every(4) | listed([5])
     True

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidSetting
+from infex.lab.environments import LinearInstance, gaussian
+from infex.lab.simulation import Run
+from infex.lab.simulation.run import RunTerms
+from infex.lab.simulation.simulator import play_copies
 from infex.policies import Infex, Policy
 from infex.policies.base import checked, policy_info
 from infex.schedules import every
-from infex.simulation import Run
-from infex.simulation.run import RunTerms
-from infex.simulation.simulator import play_copies
 from infex.streams import Rounds
 from infex.testing.loop import play
 
@@ -36,8 +36,8 @@ def agree(
 
     They play `horizon` rounds of all `instances` from all `seeds`, alone and as bases of `Infex` with
     shared and own data: round by round, with draws of each round's own, as in a `Bandit`; and in whole
-    runs as `infex.play` has them, which for a built-in policy are compiled. Both draw the same numbers in the
-    same order if they agree.
+    runs as `infex.lab.play` has them, which for a built-in policy are compiled. Both draw the same numbers
+    in the same order if they agree.
 
     `reference` is what the first is compared with.
 
@@ -45,7 +45,7 @@ def agree(
     >>> class Optimist:
     ...     def choose(self, t, posterior, rng):
     ...         return infex.Choice(infex.best(posterior.upper(0.5)))
-    >>> infex.testing.agree(Optimist(), infex.FixedBonusUCB(bonus=0.5), horizon=50)
+    >>> infex.testing.agree(Optimist(), infex.policies.FixedBonusUCB(bonus=0.5), horizon=50)
     """
     pair = checked("policy", policy), checked("reference", reference)
     numbers = list(seeds)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from infex.arrays import Floats
-from infex.environments import Environment, Instance, OwnInstance, Stretch
-from infex.environments.base import RewardSource
+from infex.lab.environments import Environment, Instance, OwnInstance, Stretch
+from infex.lab.environments.base import RewardSource
+from infex.lab.simulation import play
+from infex.lab.simulation.simulator import checked_instance
 from infex.models.posterior import Posterior
 from infex.policies import Choice, Infex, LinUCB
 from infex.schedules import every
-from infex.simulation import play
-from infex.simulation.simulator import checked_instance
 
 TRIED = 60
 DRAWS = 4000

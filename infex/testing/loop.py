@@ -6,11 +6,11 @@ import numpy as np
 
 from infex.arrays import Floats, columns_of
 from infex.bandit.agent import Agent, play_round
+from infex.lab.simulation.copies import own_copies
 from infex.models.base import Estimator
 from infex.models.state import ModelState
 from infex.policies import Choice, Policy
 from infex.policies.base import policy_info
-from infex.simulation.copies import own_copies
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
-from infex.environments import gaussian
+from infex.lab.environments import gaussian
 from infex.streams import stream
 
 

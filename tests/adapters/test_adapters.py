@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import UCB1, Bandit, FixedBonusUCB, Infex, LinUCB, Sweep, Uniform, adapters, every, play
-from infex.environments import changing, gaussian
+from infex import Bandit, Infex, LinUCB, adapters, every
 from infex.errors import InvalidChoice, InvalidSetting, NotKept
+from infex.lab import Sweep, play
+from infex.lab.environments import changing, gaussian
+from infex.policies import UCB1, FixedBonusUCB, Uniform
 from infex.testing import PolicyContract
 
 

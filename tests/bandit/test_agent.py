@@ -10,27 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import infex
-from infex import (
-    Choice,
-    Control,
-    Greedy,
-    Infex,
-    LinUCB,
-    Posterior,
-    always,
-    budget,
-    every,
-    guarded,
-    listed,
-    models,
-    never,
-    paused,
-)
+from infex import Choice, Greedy, Infex, LinUCB, always, budget, every, guarded, listed, models, never, paused
 from infex.bandit.agent import Agent, play_round
 from infex.bandit.exploration import ExplorationAccount
 from infex.errors import InvalidSetting, NotKept, UnknownArm
+from infex.models import Posterior
 from infex.models.posterior import Spent
 from infex.models.state import ModelState
+from infex.policies import Control
 from infex.policies.base import policy_info
 from infex.policies.choice import ScheduleStatus
 from infex.policies.controls import State
@@ -238,7 +225,7 @@ def test_the_next_round_due_is_the_next_that_explores(
     assert said == (later[0] if later else None)
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_never_makes_up_for_nothing() -> None:
     agent = agent_of(Infex(LinUCB(), paused_at([1, 2, 3])))
     played(agent, 3)

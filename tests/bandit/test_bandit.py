@@ -19,11 +19,8 @@ from infex import (
     Greedy,
     Infex,
     InfexError,
-    LargeReward,
     LinTS,
     LinUCB,
-    Posterior,
-    Uniform,
     every,
     jittered,
 )
@@ -34,10 +31,13 @@ from infex.errors import (
     InvalidChoice,
     InvalidReward,
     InvalidSetting,
+    LargeReward,
     NotKept,
     UnknownArm,
     UnknownDecision,
 )
+from infex.models import Posterior
+from infex.policies import Uniform
 from infex.testing import SlowRidge, problem
 from infex.testing.reference import Pull
 from tests.alike import unnamed

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Changes, Greedy, Infex, LinUCB, every, features, models
+from infex import Bandit, Greedy, Infex, LinUCB, every, features, models
+from infex.bandit import Changes
 from infex.errors import CannotMerge, InfexError, InvalidRecord
 
 ARMS = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -0.5]])

@@ -17,21 +17,13 @@ from hypothesis import strategies as st
 
 import infex
 from infex import (
-    UCB1,
     Bandit,
     Choice,
-    ContextReduction,
-    FixedBonusUCB,
-    GaussianTS,
     Greedy,
-    HybridTS,
     Infex,
     LinTS,
     LinUCB,
-    Posterior,
-    RarelySwitchingUCB,
     Softened,
-    Uniform,
     budget,
     every,
     features,
@@ -46,8 +38,18 @@ from infex.arrays import Floats
 from infex.bandit import archive
 from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
+from infex.models import Posterior
 from infex.models.layout import ContextOffer, PerArm
 from infex.models.state import ModelState
+from infex.policies import (
+    UCB1,
+    ContextReduction,
+    FixedBonusUCB,
+    GaussianTS,
+    HybridTS,
+    RarelySwitchingUCB,
+    Uniform,
+)
 from infex.policies.base import policy_info, with_settings
 from infex.policies.ucb import Confidence, SwitchingState
 from infex.registry import POLICIES

@@ -15,27 +15,23 @@ from infex import (
     Choice,
     Decision,
     EpsilonGreedy,
-    Exploration,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
-    Posterior,
-    SparseExploration,
-    Uniform,
     budget,
-    catching_up,
     every,
-    from_count,
     guarded,
     jittered,
     listed,
     paused,
     until_certain,
 )
-from infex.bandit import exploration
-from infex.errors import CannotLoad, InvalidArms
-from infex.policies import Reason
+from infex.bandit import Exploration, exploration
+from infex.errors import CannotLoad, InvalidArms, SparseExploration
+from infex.models import Posterior
+from infex.policies import Reason, Uniform, catching_up
+from infex.schedules import from_count
 from infex.testing import problem
 from tests.alike import probability, unnamed
 
@@ -279,7 +275,7 @@ def test_what_was_spent_stays_spent_under_another_policy(tmp_path: Path, by_file
     assert bandit.exploration().cost > 1.0
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_a_budget_is_one_for_all_policies() -> None:
     """20 of 30 explorations were done under another schedule: ten are left."""
     bandit = Bandit(ARMS, Infex(LinUCB(), budget(every(5), 30)))

@@ -10,22 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import (
-    Bandit,
-    Greedy,
-    GreedyFirst,
-    Infex,
-    LinTS,
-    LinUCB,
-    RarelySwitchingUCB,
-    Uniform,
-    every,
-    guarded,
-)
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, guarded
 from infex.errors import InvalidRound, InvalidSetting, NotKept
 from infex.features import disjoint, interactions, joined, table
 from infex.models import Discounted, Lasso, Logistic, Ridge, Windowed
 from infex.models.extension import FeatureExtension
+from infex.policies import GreedyFirst, RarelySwitchingUCB, Uniform
 from infex.registry import from_record, to_record
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])

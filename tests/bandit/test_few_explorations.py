@@ -6,21 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import (
-    Bandit,
-    FewExplorations,
-    Greedy,
-    Infex,
-    LinUCB,
-    SparseExploration,
-    budget,
-    every,
-    features,
-    guarded,
-    listed,
-    never,
-)
-from infex.errors import InvalidSetting
+from infex import Bandit, Greedy, Infex, LinUCB, budget, every, features, guarded, listed, never
+from infex.errors import FewExplorations, InvalidSetting, SparseExploration
 from infex.schedules import logarithmic
 
 SHOP = features.disjoint(50, context_dim=12)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, FixedBonusUCB, Greedy, Infex, LinTS, LinUCB, every, listed, stretched
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, listed, stretched
 from infex.arrays import columns_of
 from infex.errors import InfexError, InvalidArms
+from infex.policies import FixedBonusUCB
 from tests.alike import unnamed
 
 BASES: list[Any] = [
@@ -41,7 +42,7 @@ def drawn(rng: np.random.Generator, dim: int, spread: float) -> Any:
     spread=st.sampled_from([1.0, 1e-6]),
 )
 @settings(max_examples=50, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_ask_is_decide_and_enter_to_the_last_bit(
     policy: Any, seed: int, dim: int, penalty: float, spread: float
 ) -> None:

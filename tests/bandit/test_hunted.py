@@ -15,13 +15,8 @@ from hypothesis import strategies as st
 from infex import (
     Bandit,
     Choice,
-    ContextReduction,
-    Control,
-    GreedyFirst,
     Infex,
     LinUCB,
-    Posterior,
-    Uniform,
     every,
     features,
     from_record,
@@ -41,6 +36,8 @@ from infex.errors import (
     InvalidRound,
     InvalidSetting,
 )
+from infex.models import Posterior
+from infex.policies import ContextReduction, Control, GreedyFirst, Uniform
 from infex.policies.controls import State
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])

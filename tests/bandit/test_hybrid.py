@@ -9,22 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import (
-    Bandit,
-    Changes,
-    Greedy,
-    Infex,
-    LinTS,
-    LinUCB,
-    Posterior,
-    every,
-    features,
-    jittered,
-    models,
-)
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features, jittered, models
 from infex.arrays import Floats, Label
+from infex.bandit import Changes
 from infex.errors import CannotLoad, CannotMerge, DamagedFile, InvalidContext, InvalidSetting
 from infex.features import Hybrid
+from infex.models import Posterior
 from infex.registry import from_record, to_record
 from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS

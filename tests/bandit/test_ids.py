@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, Infex, LinUCB, Uniform, every, features
+from infex import Bandit, Infex, LinUCB, every, features
 from infex.errors import AlreadyTold, DuplicateId, InvalidSetting, UnknownDecision
+from infex.policies import Uniform
 
 ARMS = np.eye(3)
 

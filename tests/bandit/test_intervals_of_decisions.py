@@ -9,18 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import (
-    Bandit,
-    Changes,
-    Infex,
-    LinTS,
-    LinUCB,
-    every,
-    features,
-    from_record,
-    models,
-    to_record,
-)
+from infex import Bandit, Infex, LinTS, LinUCB, every, features, from_record, models, to_record
+from infex.bandit import Changes
 from infex.errors import AlreadyTold, InvalidSetting, NotKept, UnknownDecision
 from tests.bandit.test_hybrid import LABELS, MAP, contexts
 

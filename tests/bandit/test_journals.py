@@ -12,11 +12,9 @@ import pytest
 from infex import (
     Bandit,
     Choice,
-    Control,
     Infex,
     LinTS,
     LinUCB,
-    Posterior,
     Schedule,
     Softened,
     budget,
@@ -34,6 +32,8 @@ from infex.errors import (
     InvalidSetting,
     UnknownDecision,
 )
+from infex.models import Posterior
+from infex.policies import Control
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])
 

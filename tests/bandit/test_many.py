@@ -16,14 +16,10 @@ from infex import (
     Choice,
     Decisions,
     EpsilonGreedy,
-    FixedBonusUCB,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
-    Posterior,
-    RarelySwitchingUCB,
-    Uniform,
     budget,
     every,
     features,
@@ -46,9 +42,11 @@ from infex.errors import (
     UnknownArm,
     UnknownDecision,
 )
+from infex.models import Posterior
+from infex.policies import FixedBonusUCB, RarelySwitchingUCB, Uniform
 from tests.alike import all_unnamed
 
-pytestmark = pytest.mark.filterwarnings("ignore::infex.InfexWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::infex.errors.InfexWarning")
 
 
 @dataclass(frozen=True)

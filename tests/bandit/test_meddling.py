@@ -14,16 +14,10 @@ import pytest
 from infex import (
     Bandit,
     Choice,
-    Control,
-    ExploreThenCommit,
     Infex,
-    LassoBandit,
     LinTS,
     LinUCB,
-    OLSBandit,
-    Posterior,
     Softened,
-    Uniform,
     always,
     every,
     features,
@@ -35,6 +29,8 @@ from infex import (
 )
 from infex.bandit import archive
 from infex.errors import CannotLoad, DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
+from infex.models import Posterior
+from infex.policies import Control, ExploreThenCommit, LassoBandit, OLSBandit, Uniform
 from infex.policies.choice import ScheduleStatus
 from infex.policies.controls import State
 from tests.alike import probability

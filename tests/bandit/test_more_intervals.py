@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from infex import Bandit, Changes, Greedy, features, models
+from infex import Bandit, Greedy, features, models
 from infex.arrays import Floats
+from infex.bandit import Changes
 from infex.errors import DamagedFile
 from tests.bandit.test_intervals import data
 from tests.bandit.test_strange_files import crafted

@@ -13,21 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import (
-    UCB1,
-    AgnosticLassoBandit,
     Bandit,
     Choice,
-    ContextReduction,
     EpsilonGreedy,
-    FixedBonusUCB,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
     Policy,
-    Posterior,
     Softened,
-    Uniform,
     budget,
     every,
     features,
@@ -40,7 +34,8 @@ from infex import (
     until_certain,
 )
 from infex.errors import InfexError, InvalidArms, InvalidSetting, UnknownArm
-from infex.policies import Reason
+from infex.models import Posterior
+from infex.policies import UCB1, AgnosticLassoBandit, ContextReduction, FixedBonusUCB, Reason, Uniform
 from infex.policies.base import ScheduledPolicy, policy_info
 from infex.policies.choice import ScheduleStatus
 from infex.registry import POLICIES
@@ -49,7 +44,7 @@ from tests.alike import unnamed
 from tests.bandit.test_replay import state
 from tests.policies.test_contract import MAKERS
 
-pytestmark = pytest.mark.filterwarnings("ignore::infex.InfexWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::infex.errors.InfexWarning")
 
 ARMS = 5
 LABELS = ("tea", "coffee", "juice", "water", "mate")

@@ -18,7 +18,6 @@ from infex import (
     Infex,
     LinTS,
     LinUCB,
-    Posterior,
     every,
     features,
     from_record,
@@ -29,6 +28,7 @@ from infex import (
 )
 from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidRound, InvalidSetting
+from infex.models import Posterior
 from infex.policies.choice import Choice
 from tests.alike import unnamed
 from tests.bandit.test_replay import ARMS, ESTIMATORS, POLICIES, bandit_of, question

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infex import Bandit, Changes, Greedy, LinUCB, features
+from infex import Bandit, Greedy, LinUCB, features
 from infex.arrays import Label
+from infex.bandit import Changes
 from infex.errors import CannotMerge
 
 

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, FixedBonusUCB, Greedy, Infex, LinTS, LinUCB, every, features, from_record, to_record
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features, from_record, to_record
+from infex.policies import FixedBonusUCB
 
-pytestmark = pytest.mark.filterwarnings("ignore::infex.InfexWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::infex.errors.InfexWarning")
 KINDS = ["disjoint", "disjoint vectors", "interactions", "hybrid"]
 LIVES, EVENTS = 6, 60
 PENALTY = 0.7

@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 from infex import (
     Bandit,
     Choice,
-    ContextReduction,
     Decision,
     EpsilonGreedy,
     Greedy,
-    GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
-    Posterior,
-    RarelySwitchingUCB,
     Softened,
     budget,
     every,
@@ -36,6 +32,8 @@ from infex import (
     until_certain,
 )
 from infex.errors import DuplicateId, InvalidChoice, InvalidRecord, InvalidRound
+from infex.models import Posterior
+from infex.policies import ContextReduction, GreedyFirst, RarelySwitchingUCB
 from infex.testing import problem
 from tests.alike import unnamed
 
@@ -158,7 +156,7 @@ def state(bandit: Bandit) -> Any:
     rounds=st.integers(0, 60),
 )
 @settings(max_examples=120, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_replay_equals_live_bit_for_bit(
     kind: str, policy: int, estimator: Any, seed: int, rounds: int
 ) -> None:

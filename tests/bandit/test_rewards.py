@@ -13,23 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import (
-    Bandit,
-    Changes,
-    Choice,
-    Greedy,
-    Infex,
-    LargeReward,
-    LinTS,
-    LinUCB,
-    every,
-    features,
-    models,
-)
+from infex import Bandit, Choice, Greedy, Infex, LinTS, LinUCB, every, features, models
+from infex.bandit import Changes
 from infex.errors import (
     AlreadyTold,
     InvalidReward,
     InvalidSetting,
+    LargeReward,
     NotKept,
     NotRemembered,
     RewardOutOfRange,

@@ -15,23 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import infex
-from infex import (
-    Bandit,
-    Choice,
-    EpsilonGreedy,
-    Greedy,
-    Infex,
-    LinTS,
-    LinUCB,
-    Posterior,
-    Uniform,
-    budget,
-    every,
-    jittered,
-)
+from infex import Bandit, Choice, EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, budget, every, jittered
 from infex.bandit import archive
 from infex.errors import CannotLoad, CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
-from infex.models import Ridge
+from infex.models import Posterior, Ridge
+from infex.policies import Uniform
 from infex.testing import problem
 from tests.alike import unnamed
 
@@ -142,7 +130,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         Bandit(np.eye(2), Greedy()).save(tmp_path / "nowhere" / "x.infex")
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_loading_does_not_warn_again(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(2), Infex(LinUCB(), budget(every(2), 9)))
     bandit.save(tmp_path / "x.infex")

@@ -17,13 +17,9 @@ from hypothesis import strategies as st
 
 from infex import (
     Bandit,
-    Changes,
-    GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
-    RarelySwitchingUCB,
-    Uniform,
     every,
     features,
     guarded,
@@ -32,8 +28,9 @@ from infex import (
     paused,
     until_certain,
 )
-from infex.bandit import archive
+from infex.bandit import Changes, archive
 from infex.errors import CannotLoad, DamagedFile, InfexError, InvalidRecord, InvalidReward, RewardOutOfRange
+from infex.policies import GreedyFirst, RarelySwitchingUCB, Uniform
 from infex.testing import problem
 
 ARMS = problem(3, arms=3, dim=2, horizon=1).arms

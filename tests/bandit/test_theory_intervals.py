@@ -10,7 +10,7 @@ import infex
 from infex import features
 
 Array = npt.NDArray[np.float64]
-BASES = [infex.LinUCB, infex.LinTS, infex.HybridTS, infex.RarelySwitchingUCB]
+BASES = [infex.LinUCB, infex.LinTS, infex.policies.HybridTS, infex.policies.RarelySwitchingUCB]
 SEEDS = range(4)
 
 

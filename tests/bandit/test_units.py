@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Uniform, every, features
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features
 from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidSetting
 from infex.features import disjoint, interactions, joined, table
 from infex.models import Discounted, Lasso, Logistic, Ridge, Windowed
+from infex.policies import Uniform
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])

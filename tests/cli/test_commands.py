@@ -20,12 +20,12 @@ from click.testing import CliRunner, Result
 from infex.cli.main import main
 from infex.cli.sweeping import show
 from infex.errors import InvalidSetting
-from infex.experiments import paper
-from infex.experiments.results import Results
-from infex.experiments.store import Folder, read
-from infex.experiments.sweep import SweepFile, read_sweep
-from infex.experiments.tasks import chunked
-from tests.experiments.test_results import results as made
+from infex.lab import paper
+from infex.lab.results import Results
+from infex.lab.store import Folder, read
+from infex.lab.sweep import SweepFile, read_sweep
+from infex.lab.tasks import chunked
+from tests.lab.sweeps.test_results import results as made
 from tests.waiting import PATIENCE, started, until
 
 ROOT = Path(__file__).parents[2]
@@ -85,11 +85,11 @@ def test_a_second_time_plays_nothing_and_other_contents_are_left_alone(folder: P
 
 
 def test_policies_are_chosen_by_name(tmp_path: Path) -> None:
-    words = ["--policy", "Infex(LinUCB, every(5))", "--policy", "tests.experiments.players:middle"]
+    words = ["--policy", "Infex(LinUCB, every(5))", "--policy", "tests.lab.sweeps.players:middle"]
     found = infex("reproduce", *SMALL, *words, "--out", str(tmp_path / "a"))
     assert found.exit_code == 0
     assert "Infex(LinUCB, every(5))" in found.output
-    assert "tests.experiments.players:middle" in found.output
+    assert "tests.lab.sweeps.players:middle" in found.output
     bad = infex("reproduce", *SMALL, "--policy", "LinUBC", "--out", str(tmp_path / "b"))
     assert bad.exit_code == 2
     assert "unknown name 'LinUBC'" in bad.output
@@ -125,7 +125,7 @@ def test_contexts_are_played_into_a_folder_of_their_own(
 def test_run_plays_a_file_and_says_what_failed(tmp_path: Path) -> None:
     path = tmp_path / "sweep.toml"
     path.write_text(
-        'horizon = 50\nseeds = 2\npolicies = ["Greedy", "tests.experiments.players:failing"]\n'
+        'horizon = 50\nseeds = 2\npolicies = ["Greedy", "tests.lab.sweeps.players:failing"]\n'
         '[[environments]]\nkind = "gaussian"\ndim = 2\narms = 3\n'
     )
     found = infex("run", str(path), "--out", str(tmp_path / "a"), "--workers", "1")
@@ -182,7 +182,7 @@ def test_help_shows_examples(words: list[str]) -> None:
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """Runs on 3 arms are finished and those on 4 are held when the signal comes, on any machine."""
     (tmp_path / "mine.py").write_text(
-        f"from tests.experiments.players import Held\nheld = Held({str(tmp_path)!r}, arms=4)\n"
+        f"from tests.lab.sweeps.players import Held\nheld = Held({str(tmp_path)!r}, arms=4)\n"
     )
     words = ["reproduce", "--dim", "2", "--arms", "3", "--arms", "4", "--instances", "3", "--horizon", "300"]
     words += ["--policy", "mine:held", "--workers", "2", "--out", "a"]
@@ -239,7 +239,7 @@ def test_failures_are_listed_even_if_drawing_fails(tmp_path: Path, monkeypatch: 
         raise ValueError("no ink")
 
     monkeypatch.setattr("infex.cli.sweeping.write_report", broken)
-    path = sweep_file(tmp_path, ["Greedy", "tests.experiments.players:failing"])
+    path = sweep_file(tmp_path, ["Greedy", "tests.lab.sweeps.players:failing"])
     found = infex("run", path, "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 1
     assert "the report could not be drawn: ValueError: no ink" in found.output
@@ -249,12 +249,12 @@ def test_failures_are_listed_even_if_drawing_fails(tmp_path: Path, monkeypatch: 
 
 
 def test_policies_without_a_common_seed_are_drawn(tmp_path: Path) -> None:
-    path = sweep_file(tmp_path, ["Greedy", "tests.experiments.players:odd", "tests.experiments.players:even"])
+    path = sweep_file(tmp_path, ["Greedy", "tests.lab.sweeps.players:odd", "tests.lab.sweeps.players:even"])
     found = infex("run", path, "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 1
     assert "2 runs failed" in found.output
     assert "could not be drawn" not in found.output
-    names = [f"tests.experiments.players:{name}" for name in ("odd", "even")]
+    names = [f"tests.lab.sweeps.players:{name}" for name in ("odd", "even")]
     assert "0 of 0" in infex("compare", *names, "--in", str(tmp_path / "a")).output
 
 
@@ -263,7 +263,7 @@ def test_where_every_run_failed_the_page_says_so_in_place_of_an_older_one(tmp_pa
     first = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(out), "--workers", "1")
     assert first.exit_code == 0
     assert (out / "figure1.png").exists()
-    path = sweep_file(tmp_path, ["tests.experiments.players:failing"])
+    path = sweep_file(tmp_path, ["tests.lab.sweeps.players:failing"])
     found = infex("run", path, "--out", str(out), "--workers", "1")
     assert found.exit_code == 1
     assert "an empty table and report.html are in" in found.output
@@ -289,7 +289,7 @@ def test_names_with_brackets_are_shown_as_they_are(tmp_path: Path) -> None:
     assert found.exit_code == 0
     assert "Infex(LinUCB, listed([1, 2]))" in found.output
     red = infex(
-        "run", sweep_file(tmp_path, ["tests.experiments.players:Styled"]), "--out", str(tmp_path / "b")
+        "run", sweep_file(tmp_path, ["tests.lab.sweeps.players:Styled"]), "--out", str(tmp_path / "b")
     )
     assert red.exit_code == 0
     assert show_of(tmp_path / "b", "[bold]x[/]") == ["[bold]x[/]"]
@@ -306,7 +306,7 @@ def show_of(folder: Path, name: str) -> list[str]:
     return list(dict.fromkeys(line.split()[0] for line in out.getvalue().splitlines() if "[bold]" in line))
 
 
-@pytest.mark.parametrize("place", ["infex.cli.sweeping.write_report", "infex.experiments.sweep.chunked"])
+@pytest.mark.parametrize("place", ["infex.cli.sweeping.write_report", "infex.lab.sweep.chunked"])
 def test_ctrl_c_anywhere_ends_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -326,14 +326,14 @@ def test_ctrl_c_in_reading_commands_ends_with_its_code(
     def interrupted(*given: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("infex.experiments.store.read", interrupted)
+    monkeypatch.setattr("infex.lab.store.read", interrupted)
     assert infex(*command).exit_code == 130
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_warnings_of_infex_are_said_once_and_others_are_not(tmp_path: Path, workers: str) -> None:
     path = Path(sweep_file(tmp_path, ["LinUCB", "Infex(LinUCB, logarithmic(1))"]))  # which is made twice
-    own = '[[environments]]\nkind = "object"\nobject = "tests.experiments.players:far"\n'
+    own = '[[environments]]\nkind = "object"\nobject = "tests.lab.sweeps.players:far"\n'
     path.write_text(f"{path.read_text()}\n{own}")
     found = infex("run", str(path), "--out", str(tmp_path / "a"), "--workers", workers)
     assert found.exit_code == 0
@@ -380,7 +380,7 @@ def test_faults_in_a_users_module_come_as_one_line(tmp_path: Path, monkeypatch: 
 
 
 def test_a_policy_that_failed_always_is_told_from_one_that_is_unknown(tmp_path: Path) -> None:
-    failing = "tests.experiments.players:failing"
+    failing = "tests.lab.sweeps.players:failing"
     out = str(tmp_path / "a")
     infex("run", sweep_file(tmp_path, ["Greedy", failing]), "--out", out, "--workers", "1")
     found = infex("compare", "Greedy", failing, "--in", out)
@@ -450,7 +450,7 @@ def test_errors_come_without_a_progress_bar(tmp_path: Path, monkeypatch: pytest.
     def broken(*given: Any) -> Any:
         raise InvalidSetting("no scheduler answers")
 
-    monkeypatch.setattr("infex.experiments.sweep.outcomes_of", broken)
+    monkeypatch.setattr("infex.lab.sweep.outcomes_of", broken)
     found = infex("run", path, "--out", str(tmp_path / "a"))
     assert found.exit_code == 2
     assert "Error: no scheduler answers" in found.output
@@ -469,7 +469,7 @@ def test_an_unfinished_sweep_is_told_from_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["run", "reproduce"])
 def test_the_summary_comes_as_json(tmp_path: Path, command: str) -> None:
     out = ["--out", str(tmp_path / "a"), "--workers", "1", "--json"]
-    failing = "tests.experiments.players:failing"
+    failing = "tests.lab.sweeps.players:failing"
     if command == "run":
         words = ["run", sweep_file(tmp_path, ["Greedy", failing])]
     else:
@@ -488,7 +488,7 @@ def test_the_example_is_a_sweep(tmp_path: Path) -> None:
     assert len(read_sweep(path).tasks()) == 120
     lines = [line.removeprefix("# ") for line in found.output.splitlines()]
     shown = [line for line in lines if "=" in line or line.startswith("[[")]
-    path.write_text("\n".join(shown).replace("package.module:object", "tests.experiments.players:small"))
+    path.write_text("\n".join(shown).replace("package.module:object", "tests.lab.sweeps.players:small"))
     assert len(read_sweep(path).problems) == 4  # with all that is commented out
 
 
@@ -502,7 +502,7 @@ def test_help_names_every_key_of_a_file() -> None:
 
 
 def test_names_that_infex_prints_are_policies(tmp_path: Path) -> None:
-    own = "tests.experiments.players:middle"
+    own = "tests.lab.sweeps.players:middle"
     path = sweep_file(tmp_path, ["Greedy"], bases=[own], schedules=["every(20)"])
     out = str(tmp_path / "a")
     assert infex("run", path, "--out", out, "--workers", "1").exit_code == 0
@@ -521,7 +521,7 @@ def test_ctrl_c_that_nobody_could_raise_still_ends_the_command(
             signal.raise_signal(signal.SIGINT)
         return chunked(tasks)
 
-    monkeypatch.setattr("infex.experiments.sweep.chunked", swallowed)
+    monkeypatch.setattr("infex.lab.sweep.chunked", swallowed)
     found = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 130
     assert "the same command goes on from there" in " ".join(found.stderr.split())

@@ -33,7 +33,7 @@ def test_policies_are_judged_and_compared(year: Path) -> None:
     assert "flat is worse than now" in found.output
     same = evaluation.evaluate(
         evaluation.read(year),
-        {"now": evaluation.logged, "flat": infex.Uniform(), "Greedy": infex.Greedy()},
+        {"now": evaluation.logged, "flat": infex.policies.Uniform(), "Greedy": infex.Greedy()},
         against="now",
     )
     assert str(same).strip() in found.output

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from infex.cli.main import main
-from infex.experiments.results import Results
-from infex.experiments.store import read
+from infex.lab.results import Results
+from infex.lab.store import read
 
 TOML = """
 policies = ["Greedy", "LinUCB"]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from infex import theory
 from infex.cli.main import main
+from infex.lab import theory
+from infex.lab.verification import Effort, Measured, Statement, suite, two_arms
 from infex.schedules import every
-from infex.verification import Effort, Measured, Statement, suite, two_arms
 
 PROBLEM = ["--dim", "10", "--gap", "0.1", "--horizon", "1e6"]
 

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import infex
-from infex import environments
 from infex.core.choosing import Base, Kind, Wrap
 from infex.core.fixed_arms import FixedArmsRun
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
+from infex.lab import environments
+from infex.lab.simulation.compiled import plan_of
 from infex.policies.base import resolve_defaults
-from infex.simulation.compiled import plan_of
-from tests.simulation.in_python import assert_same, play_in_python
+from tests.lab.simulation.in_python import assert_same, play_in_python
 
 POLICIES: list[Any] = [
     infex.Greedy(),
@@ -24,11 +24,11 @@ POLICIES: list[Any] = [
     infex.LinUCB(scale=0.3, ties="random"),
     infex.LinTS(),
     infex.LinTS(sampling="spherical", ties="random"),
-    infex.FixedBonusUCB(bonus=0.5),
+    infex.policies.FixedBonusUCB(bonus=0.5),
     infex.EpsilonGreedy(),
     infex.EpsilonGreedy(rate=0.1, ties="random"),
-    infex.HybridTS(p=0.3),
-    infex.Uniform(),
+    infex.policies.HybridTS(p=0.3),
+    infex.policies.Uniform(),
     infex.Infex(infex.LinUCB(), infex.every(7)),
     infex.Infex(infex.LinUCB(), infex.every(5), data="own"),
     infex.Infex(infex.LinTS(), infex.logarithmic(3)),
@@ -64,7 +64,7 @@ def test_runs_are_those_of_the_python_loop_to_the_last_bit(
     assert plan is not None
     assert plan.is_plain
     given: Any = {"horizon": 300, "seed": seed, "penalty": penalty, "record": True}
-    assert_same(infex.play(instance, policy, **given), play_in_python(instance, policy, **given))
+    assert_same(infex.lab.play(instance, policy, **given), play_in_python(instance, policy, **given))
 
 
 def run(**changed: Any) -> FixedArmsRun:

@@ -115,7 +115,7 @@ def test_mabwiser_chooses_the_same_arm_in_each_of_300_rounds() -> None:
     theirs = MAB(list(range(4)), LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0))
     theirs.fit(arms, rewards[:100], contexts[:100])
     bandit = infex.Bandit(
-        features=infex.features.disjoint(4, 3, longest=2.0), policy=infex.FixedBonusUCB(bonus=1.0)
+        features=infex.features.disjoint(4, 3, longest=2.0), policy=infex.policies.FixedBonusUCB(bonus=1.0)
     )
     bandit.learn(contexts[:100], arms, rewards[:100])
     for context, reward in zip(contexts[100:], rewards[100:], strict=True):
@@ -130,7 +130,7 @@ def test_coba_chooses_the_same_arms_on_the_same_rounds() -> None:
 
     rng = np.random.default_rng(6)
     theirs = LinUCBLearner(alpha=1.0, features=["a"])
-    bandit = infex.Bandit(dim=3, policy=infex.FixedBonusUCB(bonus=1.0))
+    bandit = infex.Bandit(dim=3, policy=infex.policies.FixedBonusUCB(bonus=1.0))
     for reward in rng.normal(size=200):
         rows = rng.normal(size=(5, 3)) / 4
         decision = bandit.ask(rows)

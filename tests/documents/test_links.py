@@ -87,7 +87,9 @@ def test_names_of_infex_exist(page: Path) -> None:
 
 
 def test_a_dead_name_is_seen() -> None:
-    assert gone("infex.every(3), infex.evry(3), infex.Bandit.ask, infex.Bandit.asks, infex.theory.infex") == [
+    assert gone(
+        "infex.every(3), infex.evry(3), infex.Bandit.ask, infex.Bandit.asks, infex.lab.theory.infex"
+    ) == [
         "infex.Bandit.asks",
         "infex.evry",
     ]

@@ -56,7 +56,7 @@ def test_captions_of_the_picture_say_what_each_policy_and_a_tuned_linucb_end_at(
     import infex
 
     policies = ["LinUCB", "Infex(LinUCB, every(20))", "Greedy", "LinUCB(scale=0.2)"]
-    sweep = infex.Sweep(
+    sweep = infex.lab.Sweep(
         environments=["gaussian(dim=10, arms=100)"], policies=policies, horizon=10_000, seeds=20
     )
     results = sweep.run(workers=1)

@@ -23,12 +23,13 @@ import numpy as np
 import pytest
 
 from examples.open_bandit import FOLDER, log_of, shares_of
-from infex import Bandit, Infex, LinUCB, Softened, Uniform, evaluation, every, jittered
+from infex import Bandit, Infex, LinUCB, Softened, evaluation, every, jittered
 from infex.arrays import Floats
 from infex.errors import NoSupport
 from infex.evaluation import estimators
 from infex.evaluation.estimators import WEIGHTED
 from infex.logs import Log
+from infex.policies import Uniform
 from tests.evaluation import test_coverage as coverage
 from tests.evaluation import test_learning as learning
 from tests.evaluation import test_learning_logs as learning_logs

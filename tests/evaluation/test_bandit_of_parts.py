@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from dask.distributed import Client
 
-from infex import Bandit, Greedy, Infex, LinUCB, Uniform, evaluation, every, features, jittered
+from infex import Bandit, Greedy, Infex, LinUCB, evaluation, every, features, jittered
 from infex.errors import CannotMerge, InvalidLog, NotKept
 from infex.logs import Log
 from infex.logs.writing_logs import ROWS_IN_A_GROUP
 from infex.models import Discounted
+from infex.policies import Uniform
 from tests.waiting import PATIENCE, started, until
 
 ROOT = Path(__file__).parents[2]

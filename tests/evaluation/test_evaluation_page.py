@@ -12,11 +12,16 @@ from infex.evaluation.comparing import REFUTED, Comparison
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.evaluation_words import verdict_words
 from tests.evaluation.synthetic_logs import as_log, logs
-from tests.reports import browser
+from tests.lab.reports import browser
 
 
 def found(**other: object) -> Evaluation:
-    targets = {"<b>mine": logs()["jit_target"], "now": evaluation.logged, "flat": infex.Uniform(), "first": 0}
+    targets = {
+        "<b>mine": logs()["jit_target"],
+        "now": evaluation.logged,
+        "flat": infex.policies.Uniform(),
+        "first": 0,
+    }
     return evaluation.evaluate(as_log("jit"), targets, **other)
 
 

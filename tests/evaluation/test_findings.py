@@ -331,7 +331,7 @@ def intercept_log(rounds: int, constant: bool) -> Log:
     return Log(arm=arm, reward=reward, propensity=np.full(rounds, 1 / 3), arms=rows)
 
 
-@pytest.mark.filterwarnings("ignore::infex.LargeReward")
+@pytest.mark.filterwarnings("ignore::infex.errors.LargeReward")
 def test_a_model_that_explorations_speak_against_is_said_to_be_off() -> None:
     found = evaluation.evaluate(intercept_log(4000, False), {"greedy": Greedy(), "x": 2}, estimator="dm")
     assert any(each.kind == "correction" and each.warns for each in found["x"].findings)
@@ -339,7 +339,7 @@ def test_a_model_that_explorations_speak_against_is_said_to_be_off() -> None:
     assert not any(each.warns for name in right for each in right[name].findings)
 
 
-@pytest.mark.filterwarnings("ignore::infex.LargeReward")
+@pytest.mark.filterwarnings("ignore::infex.errors.LargeReward")
 def test_a_value_that_no_reward_can_be_is_not_cut_to_look_sure() -> None:
     """The third arm is far from the others: without a constant feature the model says less than 0 of it."""
     log = intercept_log(4000, False)
@@ -349,7 +349,7 @@ def test_a_value_that_no_reward_can_be_is_not_cut_to_look_sure() -> None:
     assert "rewards are from 0 to 1: it is off" in found.findings[1].words
 
 
-@pytest.mark.filterwarnings("ignore::infex.LargeReward")
+@pytest.mark.filterwarnings("ignore::infex.errors.LargeReward")
 def test_there_is_no_verdict_by_a_model_that_is_off() -> None:
     targets = {"x": 2, "now": evaluation.logged}
     found = evaluation.evaluate(intercept_log(4000, False), targets, estimator="dm", rewards=(0, 1))

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import infex
-from infex import LargeReward, evaluation
+from infex import evaluation
 from infex.cli.main import main
+from infex.errors import LargeReward
 from infex.logs import Log, LogFacts
 
 MEANS = np.array([30.0, 50.0, 90.0])

@@ -36,7 +36,7 @@ def by_context(offers: object, context: np.ndarray) -> np.ndarray:
     return found
 
 
-TARGETS = {"flat": [1 / 6] * 6, "third": 3, "mine": by_context, "uniform": infex.Uniform()}
+TARGETS = {"flat": [1 / 6] * 6, "third": 3, "mine": by_context, "uniform": infex.policies.Uniform()}
 
 
 def parts(log: Log, size: int = 400) -> list[Log]:

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infex import Bandit, Greedy, Infex, LinUCB, Softened, Uniform, evaluation, jittered
+from infex import Bandit, Greedy, Infex, LinUCB, Softened, evaluation, jittered
 from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidTarget
 from infex.evaluation import Log
 from infex.logs.log_marks import Taught, marks_of
+from infex.policies import Uniform
 
 ARMS = np.array([[0.6, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.8], [0.4, 0.4, 0.4]])
 

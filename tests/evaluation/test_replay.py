@@ -14,7 +14,6 @@ from infex import (
     LinTS,
     LinUCB,
     Softened,
-    Uniform,
     evaluation,
     every,
     features,
@@ -23,6 +22,7 @@ from infex import (
 from infex.errors import InvalidLog, InvalidSetting, NoSupport, OutOfReach
 from infex.logs import Log, LogFacts
 from infex.models import Discounted
+from infex.policies import Uniform
 from infex.streams import stream
 
 THETA = np.array([0.7, -0.5, 0.3])

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Uniform, evaluation
+from infex import evaluation
 from infex.errors import InvalidLog, InvalidSetting, NoSupport
 from infex.logs import Log
+from infex.policies import Uniform
 
 
 def uneven_log(seed: int) -> Log:

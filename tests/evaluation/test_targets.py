@@ -40,7 +40,9 @@ def test_the_same_target_in_every_form_has_the_same_value() -> None:
 
 
 def test_uniform_is_uniform_among_what_is_on_offer() -> None:
-    assert value(soft(), infex.Uniform()) == pytest.approx(value(soft(), np.full(6, 1 / 6)), abs=1e-14)
+    assert value(soft(), infex.policies.Uniform()) == pytest.approx(
+        value(soft(), np.full(6, 1 / 6)), abs=1e-14
+    )
     log = Log(arm=[0, 1, 0, 1], reward=[1.0, 0.0, 1.0, 0.0], propensity=[0.5] * 4, count=3)
     masked = Log(
         arm=[0, 1, 0, 1],
@@ -48,8 +50,8 @@ def test_uniform_is_uniform_among_what_is_on_offer() -> None:
         propensity=[0.5] * 4,
         offered=np.tile([True, True, False], (4, 1)),
     )
-    assert value(log, infex.Uniform()) == pytest.approx(1 / 3)
-    assert value(masked, infex.Uniform()) == pytest.approx(1 / 2)
+    assert value(log, infex.policies.Uniform()) == pytest.approx(1 / 3)
+    assert value(masked, infex.policies.Uniform()) == pytest.approx(1 / 2)
 
 
 def test_a_function_sees_offers_where_there_are_some() -> None:

@@ -8,22 +8,11 @@ import numpy as np
 import pytest
 
 import infex
-from infex import (
-    Bandit,
-    Greedy,
-    Infex,
-    LinTS,
-    LinUCB,
-    Softened,
-    Uniform,
-    evaluation,
-    every,
-    features,
-    jittered,
-)
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Softened, evaluation, every, features, jittered
 from infex.errors import InvalidLog, InvalidSetting
 from infex.logs import Log, LogFacts
 from infex.models import Weighted
+from infex.policies import Uniform
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE", "IT"]})
 POLICIES = [

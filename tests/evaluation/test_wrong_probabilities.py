@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from infex import Uniform, evaluation
+from infex import evaluation
 from infex.evaluation import Log
+from infex.policies import Uniform
 
 RATES = np.array([0.6, 0.1, 0.1, 0.1, 0.1])
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Greedy, Infex, InfexError, LinTS, LinUCB, Uniform, every, features, guarded
+from infex import Bandit, Greedy, Infex, InfexError, LinTS, LinUCB, every, features, guarded
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, InvalidContext
 from infex.features import FeatureMap, disjoint, interactions, joined
+from infex.policies import Uniform
 from infex.testing import SlowRidge
 from infex.testing.reference import Pull
 from tests.alike import unnamed

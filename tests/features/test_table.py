@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Greedy, Infex, InfexError, LinUCB, Uniform, every, features
+from infex import Bandit, Greedy, Infex, InfexError, LinUCB, every, features
 from infex.errors import CannotLoad, InvalidContext, InvalidSetting
 from infex.features import Encoded, Encoder, disjoint, interactions, table
+from infex.policies import Uniform
 from infex.registry import from_record, to_record
 
 RANGES = {"age": (18, 90), "income": (0, 200_000)}

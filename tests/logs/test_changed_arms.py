@@ -122,7 +122,7 @@ def test_a_bandits_log_knows_arms_by_label_and_features_as_0_before(case: str, t
         assert found["c"].value == pytest.approx(float(log.arms[c] @ theta[None]), abs=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 @pytest.mark.parametrize("case", CASES)
 def test_a_studys_export_is_read_after_all_that_changed(case: str, tmp_path: Path) -> None:
     settings, steps, asked = CASES[case]
@@ -220,7 +220,7 @@ def test_a_label_of_a_map_that_came_again_with_other_features_is_another_arm(tmp
     )
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_an_export_knows_such_a_label_as_another_arm_too(tmp_path: Path) -> None:
     rewards = np.random.default_rng(9).normal(size=40).tolist()
     rule = features.interactions(np.eye(2), 2, labels=["a", "b"])
@@ -266,7 +266,7 @@ TURNOVER: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 @pytest.mark.parametrize("case", TURNOVER)
 def test_an_export_whose_places_have_moved_is_written_and_not_read(case: str, tmp_path: Path) -> None:
     rule, gone, come = TURNOVER[case]
@@ -303,7 +303,7 @@ def test_arms_that_went_before_the_first_row_or_after_the_last_are_in_no_row(tmp
     assert (len(log), log.count) == (5, 3)
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_an_export_knows_nothing_of_arms_that_went_before_its_first_row_or_after_its_last(
     tmp_path: Path,
 ) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner, Result
 
-from infex import Bandit, Infex, Uniform, jittered
+from infex import Bandit, Infex, jittered
 from infex.cli.main import main
 from infex.logs import Log, read, write
+from infex.policies import Uniform
 from tests.logs.soft_log import soft_log
 from tests.logs.test_formats import dsjson, same
 

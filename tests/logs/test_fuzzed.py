@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import pytest
 
-from infex import Bandit, Infex, Uniform, jittered
+from infex import Bandit, Infex, jittered
 from infex.errors import InvalidLog
 from infex.logs import Log, read, write
+from infex.policies import Uniform
 from tests.logs.soft_log import soft_log
 from tests.logs.test_formats import adf, dsjson, full
 

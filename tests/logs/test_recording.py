@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import infex
-from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Softened, Uniform, every, features, jittered
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Softened, every, features, jittered
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog, InvalidReward, InvalidSetting, StoreFailed, StoreInUse
 from infex.logs import Log
@@ -20,6 +20,7 @@ from infex.logs.frames import FRAMES_BEGIN, frames
 from infex.logs.recorded import is_recorded, read_recorded
 from infex.models import Logistic
 from infex.models.posterior import Posterior
+from infex.policies import Uniform
 from infex.policies.infex import base_propensities
 
 SOFT = Infex(Softened(LinUCB(), 0.2), jittered(5, seed=3))
@@ -358,7 +359,8 @@ def test_decisions_that_are_entered_are_logged(tmp_path: Path) -> None:
 
 KILLED = """
 import sys, numpy as np
-from infex import Bandit, Infex, Uniform, jittered
+from infex import Bandit, Infex, jittered
+from infex.policies import Uniform
 bandit = Bandit(np.eye(3), Infex(Uniform(), jittered(5)), log=sys.argv[1])
 while True:
     decision = bandit.ask()

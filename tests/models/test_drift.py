@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infex import Infex, LinUCB, every
-from infex.environments import gaussian
+from infex.lab.environments import gaussian
 from infex.models import Discounted, Windowed
 from infex.streams import Rounds, stream
 from infex.testing.loop import play

@@ -10,18 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import infex
-from infex import (
-    Bandit,
-    Choice,
-    Greedy,
-    Infex,
-    LinTS,
-    LinUCB,
-    Posterior,
-    environments,
-    every,
-    models,
-)
+from infex import Bandit, Choice, Greedy, Infex, LinTS, LinUCB, every, models
 from infex.errors import (
     CannotLoad,
     CannotMerge,
@@ -31,7 +20,8 @@ from infex.errors import (
     InvalidSetting,
     NotKept,
 )
-from infex.models import Discounted, Fit, Lasso, Logistic, Ridge, Solution, Weighted, Windowed
+from infex.lab import environments
+from infex.models import Discounted, Fit, Lasso, Logistic, Posterior, Ridge, Solution, Weighted, Windowed
 from infex.registry import expression, parse
 from infex.testing import problem
 from tests.alike import unnamed
@@ -148,9 +138,9 @@ def test_every_policy_works_in_whole_runs(estimator: Any, policy: Any) -> None:
         theta=fixed.theta, arms=4, rewards="bernoulli", contexts=lambda rng: rng.random((4, 3)) / 2
     )
     for instance in (fixed, changing):
-        run = infex.play(instance, policy, 60, 3, record=True, estimator=estimator)
+        run = infex.lab.play(instance, policy, 60, 3, record=True, estimator=estimator)
         assert run.horizon == 60
-        (again,) = infex.play_many(instance, policy, 60, [3], record=True, estimator=estimator)
+        (again,) = infex.lab.play_many(instance, policy, 60, [3], record=True, estimator=estimator)
         np.testing.assert_array_equal(run.arms, again.arms)
         assert run.log_det_ratio == again.log_det_ratio > 0
 
@@ -161,16 +151,16 @@ def test_ridge_that_is_asked_for_is_what_is_played_anyway(policy: Any) -> None:
         environments.gaussian(dim=4, arms=20, seed=2),
         environments.changing(dim=4, arms=7, seed=2),
     ):
-        plain = infex.play(instance, policy, 150, penalty=0.5, record=True)
-        asked = infex.play(instance, policy, 150, penalty=0.5, record=True, estimator=Ridge())
-        own = infex.play(instance, policy, 150, record=True, estimator=Ridge(penalty=0.5))
+        plain = infex.lab.play(instance, policy, 150, penalty=0.5, record=True)
+        asked = infex.lab.play(instance, policy, 150, penalty=0.5, record=True, estimator=Ridge())
+        own = infex.lab.play(instance, policy, 150, record=True, estimator=Ridge(penalty=0.5))
         np.testing.assert_array_equal(plain.arms, asked.arms)
         np.testing.assert_array_equal(plain.arms, own.arms)
 
 
 def test_play_refuses_what_is_no_estimator() -> None:
     instance = environments.gaussian(dim=4, arms=20, seed=2)
-    for play in (infex.play, infex.play_many):
+    for play in (infex.lab.play, infex.lab.play_many):
         with pytest.raises(InvalidSetting, match="or an object with a method new_model; got 'lasso'"):
             play(instance, Greedy(), 10, estimator="lasso")
     with pytest.raises(InvalidSetting, match=r"got the class Lasso, say Lasso\(\.\.\.\)"):

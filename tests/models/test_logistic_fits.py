@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import infex
-from infex import Bandit, Greedy, Infex, LinUCB, environments, every, features
+from infex import Bandit, Greedy, Infex, LinUCB, every, features
 from infex.arrays import Floats
+from infex.lab import environments
 from infex.models import Logistic
 from infex.models.logistic import LogisticFit
-from tests.simulation.in_python import assert_same, play_in_python
+from tests.lab.simulation.in_python import assert_same, play_in_python
 
 
 def exact_theta(rows: Floats, rewards: Floats, penalty: float) -> Any:
@@ -90,7 +91,9 @@ def test_fits_over_all_rewards_become_rare(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_compiled_run_and_one_in_python_agree_to_the_last_bit_between_fits() -> None:
     world = environments.gaussian(dim=4, arms=12, seed=2, link="logistic", rewards="bernoulli")
     given = world, Infex(LinUCB(scale=0.3), every(3)), 900
-    runs = [how(*given, seed=5, estimator=Logistic(), record=True) for how in (infex.play, play_in_python)]
+    runs = [
+        how(*given, seed=5, estimator=Logistic(), record=True) for how in (infex.lab.play, play_in_python)
+    ]
     assert_same(*runs)
     assert np.unique(runs[0].arms).size > 4  # or every reward would be fitted anew
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import UCB1, Bandit, ContextReduction, Infex, LinUCB, RarelySwitchingUCB, every, models
+from infex import Bandit, Infex, LinUCB, every, models
 from infex.bandit import archive
 from infex.errors import DamagedFile
+from infex.policies import UCB1, ContextReduction, RarelySwitchingUCB
 
 ESTIMATORS = [
     None,

@@ -16,19 +16,16 @@ from infex import (
     InfexError,
     LinTS,
     LinUCB,
-    Uniform,
     budget,
-    catching_up,
-    environments,
     every,
     guarded,
     jittered,
     paused,
-    play,
     until_certain,
 )
 from infex.arrays import Floats
-from infex.policies import Reason
+from infex.lab import environments, play
+from infex.policies import Reason, Uniform, catching_up
 from infex.policies.controls import ControlledSchedule
 from infex.registry import expression, parse
 from infex.testing import SlowRidge, problem

@@ -12,12 +12,9 @@ from infex import (
     InfexError,
     LinTS,
     LinUCB,
-    SparseExploration,
-    Uniform,
     always,
     budget,
     every,
-    from_count,
     jittered,
     listed,
     logarithmic,
@@ -25,8 +22,10 @@ from infex import (
     power,
     stretched,
 )
-from infex.errors import InvalidExpression
+from infex.errors import InvalidExpression, SparseExploration
+from infex.policies import Uniform
 from infex.registry import expression, parse
+from infex.schedules import from_count
 
 TEXTS = {
     "Greedy": Greedy(),

@@ -8,31 +8,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import (
-    UCB1,
-    AgnosticLassoBandit,
     Choice,
     EpsilonGreedy,
-    ExploreThenCommit,
-    FixedBonusUCB,
-    GaussianTS,
     Greedy,
-    GreedyFirst,
-    HybridTS,
     Infex,
-    LassoBandit,
     LinTS,
     LinUCB,
-    OLSBandit,
     Policy,
-    Posterior,
-    RarelySwitchingUCB,
     Softened,
-    Uniform,
     every,
     jittered,
     stretched,
 )
 from infex.arrays import Floats
+from infex.models import Posterior
+from infex.policies import (
+    UCB1,
+    AgnosticLassoBandit,
+    ExploreThenCommit,
+    FixedBonusUCB,
+    GaussianTS,
+    GreedyFirst,
+    HybridTS,
+    LassoBandit,
+    OLSBandit,
+    RarelySwitchingUCB,
+    Uniform,
+)
 from infex.testing import PolicyContract, Problem, problem
 from infex.testing.policies import HORIZON
 from tests.stateful import Sticky

@@ -12,17 +12,10 @@ from hypothesis import strategies as st
 
 from infex import (
     Bandit,
-    Control,
     Decision,
-    Exploration,
     Infex,
     LinUCB,
-    OLSBandit,
-    Posterior,
-    Reason,
-    Uniform,
     budget,
-    catching_up,
     every,
     guarded,
     jittered,
@@ -30,8 +23,11 @@ from infex import (
     paused,
     until_certain,
 )
+from infex.bandit import Exploration
 from infex.bandit import exploration as account
 from infex.errors import InvalidSetting, NotKept
+from infex.models import Posterior
+from infex.policies import Control, OLSBandit, Reason, Uniform, catching_up
 from infex.policies.controls import State
 from infex.testing import ControlContract, problem
 
@@ -139,7 +135,7 @@ CONTROLS: list[Callable[[Any], Any]] = [*MAKERS.values(), lambda schedule: sched
     ),
 )
 @settings(max_examples=60, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_explorations_due_done_skipped_owed_and_dropped_add_up(seed: int, parts: list[Any]) -> None:
     """Under policies, masks and controls that change, with rewards that are late, against a count by hand."""
     rng = np.random.default_rng(seed)
@@ -174,7 +170,7 @@ def test_explorations_due_done_skipped_owed_and_dropped_add_up(seed: int, parts:
 
 @given(seed=st.integers(0, 99), limit=st.integers(0, 6), window=st.integers(1, 40), schedule=SCHEDULES)
 @settings(max_examples=40, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_no_window_holds_more_explorations_than_its_budget(
     seed: int, limit: int, window: int, schedule: Any
 ) -> None:
@@ -236,7 +232,7 @@ def test_explorations_for_which_no_arm_was_allowed_are_made_up_for() -> None:
     assert found.owed <= 1
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_a_budget_of_a_control_counts_what_was_done() -> None:
     bandit = Bandit(GIVEN.arms, Infex(Uniform(), budget(paused(every(2), when=listed(range(1, 30))), 7)))
     go(bandit, 100)

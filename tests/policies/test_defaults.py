@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import infex
-from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, registry, until_certain
-from infex.environments import changing, gaussian
+from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, registry, until_certain
+from infex.lab import play, play_many
+from infex.lab.environments import changing, gaussian
 from infex.policies.base import DEFAULT_DELTA, lacks_delta, policy_info, resolve_defaults
 from infex.policies.controls import Control
 from infex.registry import from_record, stream_name, to_record
@@ -85,13 +86,13 @@ def deltas(policy: Any) -> list[float | None]:
 UNSAID = {
     "LinUCB": LinUCB(),
     "base": Infex(LinTS(), every(5)),
-    "base of a base": Infex(infex.GreedyFirst(LinUCB()), every(2)),
+    "base of a base": Infex(infex.policies.GreedyFirst(LinUCB()), every(2)),
     "control": Infex(LinUCB(), infex.guarded(until_certain(every(5)), 3.0)),
     "own control": Infex(LinUCB(), Doubtful(until_certain(every(5)))),
     "own": Own(),
     "own base": Infex(Own(), every(3)),
     "wrapper": Wrapped(Wrapped(LinUCB())),
-    "default base": infex.GreedyFirst(),
+    "default base": infex.policies.GreedyFirst(),
 }
 
 

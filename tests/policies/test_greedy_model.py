@@ -8,20 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import (
-    Bandit,
-    Choice,
-    Greedy,
-    Infex,
-    LinUCB,
-    Posterior,
-    Uniform,
-    environments,
-    every,
-    jittered,
-    play,
-)
+from infex import Bandit, Choice, Greedy, Infex, LinUCB, every, jittered
 from infex.errors import InvalidChoice, InvalidSetting
+from infex.lab import environments, play
+from infex.models import Posterior
+from infex.policies import Uniform
 from infex.policies.base import resolve_defaults
 from infex.registry import label_of
 from infex.testing import PolicyContract

@@ -8,20 +8,11 @@ import numpy as np
 import pytest
 
 import infex
-from infex import (
-    Bandit,
-    Choice,
-    ExploreThenCommit,
-    Greedy,
-    GreedyFirst,
-    Infex,
-    LinUCB,
-    Posterior,
-    Softened,
-    every,
-)
-from infex.environments import gaussian
+from infex import Bandit, Choice, Greedy, Infex, LinUCB, Softened, every
 from infex.errors import InvalidSetting, LargeReward
+from infex.lab.environments import gaussian
+from infex.models import Posterior
+from infex.policies import ExploreThenCommit, GreedyFirst
 from infex.policies.base import HOOKS, policy_info, with_settings
 from infex.testing import PolicyContract
 from infex.testing.policies import lookalikes
@@ -79,8 +70,8 @@ def test_rewards_far_beyond_the_settings_of_a_policy_deep_inside_are_warned_of()
 @pytest.mark.parametrize("wrap", [Plain, Frozen, lambda base: Plain(Frozen(Plain(base)))])
 def test_a_policy_that_asks_for_the_horizon_is_told_inside_any_wrapper(wrap: Any) -> None:
     wrapped = wrap(ExploreThenCommit())
-    run = infex.play(gaussian(dim=2, arms=3, seed=1), wrapped, 200)
-    plain = infex.play(gaussian(dim=2, arms=3, seed=1), ExploreThenCommit(), 200)
+    run = infex.lab.play(gaussian(dim=2, arms=3, seed=1), wrapped, 200)
+    plain = infex.lab.play(gaussian(dim=2, arms=3, seed=1), ExploreThenCommit(), 200)
     assert run.explored == plain.explored > 0
     assert policy_info(wrapped).chain[-1] == ExploreThenCommit()  # it stays as it was
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import infex
-from infex import OLSBandit, environments
-from infex.environments import fixed as fixed_arms
-from tests.simulation.in_python import play_in_python
+from infex.lab import environments
+from infex.lab.environments import fixed as fixed_arms
+from infex.policies import OLSBandit
+from tests.lab.simulation.in_python import play_in_python
 
 
 @pytest.mark.compiled
@@ -22,7 +23,7 @@ def test_both_loops_play_the_same_arms(seed: int, rule: Any, scale: float, keep:
     theta = rng.standard_normal(9)
     instance = environments.LinearInstance(arms, theta / np.linalg.norm(theta))
     policy = OLSBandit(rule=rule, scale=scale, keep=keep)
-    compiled = infex.play(instance, policy, 300, seed, record=True)
+    compiled = infex.lab.play(instance, policy, 300, seed, record=True)
     plain = play_in_python(instance, policy, 300, seed, record=True)
     np.testing.assert_array_equal(compiled.arms, plain.arms)
     np.testing.assert_array_equal(compiled.rewards, plain.rewards)
@@ -33,9 +34,9 @@ def test_both_loops_play_the_same_arms(seed: int, rule: Any, scale: float, keep:
 def test_a_run_in_parts_is_that_of_one(chunk: int, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts may be forced all through, begin before the first round that is not forced, or after it."""
     instance = environments.gaussian(dim=4, arms=9, seed=2)
-    whole = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
+    whole = infex.lab.play(instance, OLSBandit(scale=scale), 300, record=True)
     monkeypatch.setattr(fixed_arms, "STRETCH", chunk)
-    parts = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
+    parts = infex.lab.play(instance, OLSBandit(scale=scale), 300, record=True)
     np.testing.assert_array_equal(parts.arms, whole.arms)
     assert parts.explored == whole.explored
     assert parts.log_det_ratio == whole.log_det_ratio

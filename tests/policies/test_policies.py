@@ -15,9 +15,6 @@ from infex import (
     InfexError,
     LinTS,
     LinUCB,
-    Posterior,
-    SparseExploration,
-    Uniform,
     always,
     best,
     budget,
@@ -26,12 +23,13 @@ from infex import (
     listed,
     logarithmic,
     never,
-    play,
-    stream,
 )
-from infex.environments import LinearInstance
-from infex.errors import InvalidChoice, InvalidSetting
+from infex.errors import InvalidChoice, InvalidSetting, SparseExploration
+from infex.lab import play, stream
+from infex.lab.environments import LinearInstance
+from infex.models import Posterior
 from infex.models.ridge import RidgeModel
+from infex.policies import Uniform
 from infex.policies.base import policy_info
 from infex.policies.choice import best_arms, pick, pick_propensity
 from infex.streams import Rounds

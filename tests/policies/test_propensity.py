@@ -14,28 +14,24 @@ from hypothesis import strategies as st
 from infex import (
     Bandit,
     Choice,
-    Control,
     Decision,
     EpsilonGreedy,
-    FixedBonusUCB,
     Greedy,
-    GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
-    Posterior,
-    Reason,
     Softened,
-    Uniform,
     every,
     guarded,
     jittered,
     listed,
     paused,
-    stream,
     until_certain,
 )
 from infex.errors import InvalidSetting
+from infex.lab import stream
+from infex.models import Posterior
+from infex.policies import Control, FixedBonusUCB, GreedyFirst, Reason, Uniform
 from infex.policies.controls import State
 from infex.policies.infex import mixture
 from infex.testing import PolicyContract, problem

@@ -7,29 +7,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import (
-    UCB1,
-    AgnosticLassoBandit,
     EpsilonGreedy,
-    ExploreThenCommit,
-    FixedBonusUCB,
-    GaussianTS,
     Greedy,
-    GreedyFirst,
-    HybridTS,
     Infex,
-    LassoBandit,
     LinTS,
     LinUCB,
-    OLSBandit,
     Policy,
-    RarelySwitchingUCB,
     Softened,
-    Uniform,
     every,
     jittered,
     logarithmic,
     power,
     stretched,
+)
+from infex.policies import (
+    UCB1,
+    AgnosticLassoBandit,
+    ExploreThenCommit,
+    FixedBonusUCB,
+    GaussianTS,
+    GreedyFirst,
+    HybridTS,
+    LassoBandit,
+    OLSBandit,
+    RarelySwitchingUCB,
+    Uniform,
 )
 from infex.streams import Rounds
 from infex.testing import odd_boards, play, problem, slow_play

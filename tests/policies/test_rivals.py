@@ -8,34 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import infex
-from infex import (
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, registry
+from infex.errors import InfexError, NotKept
+from infex.lab import play
+from infex.lab.environments import ChangingInstance, LinearInstance, changing, gaussian
+from infex.lab.simulation.compiled import forced_rounds
+from infex.models.ridge import RidgeModel
+from infex.models.sums import Moments
+from infex.policies import (
     UCB1,
-    Bandit,
     ContextReduction,
     ExploreThenCommit,
     FixedBonusUCB,
     GaussianTS,
-    Greedy,
     GreedyFirst,
     HybridTS,
-    Infex,
     LassoBandit,
-    LinTS,
-    LinUCB,
     OLSBandit,
     RarelySwitchingUCB,
-    every,
-    play,
-    registry,
 )
-from infex.environments import ChangingInstance, LinearInstance, changing, gaussian
-from infex.errors import InfexError, NotKept
-from infex.models.ridge import RidgeModel
-from infex.models.sums import Moments
 from infex.policies.base import resolve_defaults
 from infex.policies.forced_sampling import is_forced
 from infex.registry import stream_name
-from infex.simulation.compiled import forced_rounds
 from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
 from tests.alike import unnamed
 
@@ -155,7 +149,7 @@ def test_rarely_switching_changes_its_arm_rarely() -> None:
     assert changes <= np.ceil(run.log_det_ratio / np.log(2))
     assert changes < np.count_nonzero(np.diff(usual.arms)) / 5
     still = changing(dim=4, arms=9, seed=1)
-    assert play(still, RarelySwitchingUCB(), 300).regret < play(still, infex.Uniform(), 300).regret
+    assert play(still, RarelySwitchingUCB(), 300).regret < play(still, infex.policies.Uniform(), 300).regret
 
 
 def test_greedy_first_stays_greedy_on_diverse_contexts_and_switches_on_fixed_arms() -> None:
@@ -181,8 +175,8 @@ def test_lasso_bandits_find_a_sparse_parameter() -> None:
     dense = [play(instance, LinUCB(), 1000, seed).regret for seed in range(4)]
     assert np.mean(sparse) < np.mean(dense) * 0.6
     moving = ChangingInstance(theta=theta, arms=10, rewards="gaussian", noise=0.03)
-    greedy = play(moving, infex.AgnosticLassoBandit(strength=0.003), 600).regret
-    assert greedy < play(moving, infex.Uniform(), 600).regret / 3
+    greedy = play(moving, infex.policies.AgnosticLassoBandit(strength=0.003), 600).regret
+    assert greedy < play(moving, infex.policies.Uniform(), 600).regret / 3
 
 
 @pytest.mark.compiled
@@ -191,7 +185,7 @@ def test_the_reduction_learns_on_actions_and_plays_towards_them() -> None:
     reduced = ContextReduction(LinUCB(scale=0.1), directions=200)
     run = play(instance, reduced, 3000)
     assert run.policy == ContextReduction(LinUCB(scale=0.1, delta=1 / 3000), directions=200)
-    assert run.regret < play(instance, infex.Uniform(), 3000).regret / 3
+    assert run.regret < play(instance, infex.policies.Uniform(), 3000).regret / 3
     samples = np.array([columns.T for _, block in instance.blocks(9, 50) for columns in block])
     known = ContextReduction(LinUCB(), samples, directions=40)
     for place in (0, 39):  # g(w) by hand
@@ -325,7 +319,7 @@ def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
         def choose(self, t: int, posterior: Any, rng: Any) -> Any:
             return policy.choose(t, posterior, rng)
 
-    from infex.simulation import simulator
+    from infex.lab.simulation import simulator
 
     for seed in range(3):
         instance = gaussian(4, 15, seed) if kind == "fixed" else changing(4, 15, seed)
@@ -356,7 +350,9 @@ def test_sums_keep_their_carry_so_that_a_plane_stays_a_plane() -> None:
     for arm, reward in zip(pulls.tolist(), rewards.tolist(), strict=True):
         ridge.update(arms[arm], reward)
     slow = np.linalg.lstsq(arms[pulls], rewards, rcond=1e-10)[0]
-    np.testing.assert_allclose(infex.Posterior(ridge.posterior()).moments.least_squares(), slow, atol=1e-9)
+    np.testing.assert_allclose(
+        infex.models.Posterior(ridge.posterior()).moments.least_squares(), slow, atol=1e-9
+    )
 
 
 def test_a_reduction_with_samples_is_played_saved_and_compared(tmp_path: Any) -> None:

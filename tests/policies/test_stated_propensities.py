@@ -6,23 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import (
-    AgnosticLassoBandit,
-    Bandit,
-    Choice,
-    EpsilonGreedy,
-    Greedy,
-    Infex,
-    LinTS,
-    LinUCB,
-    OLSBandit,
-    Posterior,
-    Softened,
-    Uniform,
-    every,
-    jittered,
-)
+from infex import Bandit, Choice, EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Softened, every, jittered
 from infex.errors import InvalidChoice
+from infex.models import Posterior
+from infex.policies import AgnosticLassoBandit, OLSBandit, Uniform
 from infex.policies.choice import best_arms, first_best, pick, pick_propensity
 
 HUGE: dict[str, float] = {"scale": 1e200, "noise": 1e200}

@@ -11,20 +11,14 @@ from hypothesis import strategies as st
 import infex
 from infex import (
     EpsilonGreedy,
-    GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
-    RarelySwitchingUCB,
     Softened,
-    Uniform,
     always,
     budget,
-    catching_up,
-    environments,
     every,
     features,
-    from_count,
     from_record,
     guarded,
     jittered,
@@ -40,12 +34,17 @@ from infex import (
     until_certain,
 )
 from infex.errors import InvalidExpression, InvalidRecord, NoRecord
+from infex.lab import environments
+from infex.policies import GreedyFirst, RarelySwitchingUCB, Uniform, catching_up
 from infex.policies.base import InfexState
 from infex.policies.choice import Reason
 from infex.policies.ucb import SwitchingState
 from infex.registry import policy_state_from_record, policy_state_to_record, reason_of
+from infex.schedules import from_count
 
-pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations"
+)
 
 periodic = st.one_of(st.builds(every, st.integers(1, 50)), st.just(always()), st.just(never()))
 plain_schedules = st.one_of(
@@ -155,7 +154,7 @@ def test_environments_too() -> None:
     instance = environments.gaussian(dim=3, arms=4, seed=1)
     again = from_record(json.loads(json.dumps(to_record(instance))))
     assert again.key == instance.key
-    run, other = (infex.play(each, LinUCB(), 50) for each in (instance, again))
+    run, other = (infex.lab.play(each, LinUCB(), 50) for each in (instance, again))
     assert run.regret == other.regret
 
 

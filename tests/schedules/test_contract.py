@@ -2,19 +2,8 @@ import math
 
 import pytest
 
-from infex import (
-    Schedule,
-    always,
-    budget,
-    every,
-    from_count,
-    jittered,
-    listed,
-    logarithmic,
-    never,
-    power,
-    stretched,
-)
+from infex import Schedule, always, budget, every, jittered, listed, logarithmic, never, power, stretched
+from infex.schedules import from_count
 from infex.testing import ScheduleContract
 
 SCHEDULES = [

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Schedule, every, from_count, listed, logarithmic, power, stretched
+from infex import Schedule, every, listed, logarithmic, power, stretched
+from infex.schedules import from_count
 
 T = 10_000
 

@@ -11,16 +11,15 @@ from infex import (
     always,
     budget,
     every,
-    from_count,
     jittered,
     listed,
     logarithmic,
     never,
     power,
     stretched,
-    union,
 )
 from infex.errors import InvalidRound, InvalidSetting, OutOfReach
+from infex.schedules import from_count, union
 from infex.schedules.base import explore_probability, is_random
 
 

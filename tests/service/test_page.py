@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import Select
 import infex
 from infex.service.page_files import FILES
 from infex.service.tokens import TokenFile
-from tests.reports import browser
+from tests.lab.reports import browser
 from tests.service.serving_here import serving
 from tests.waiting import PATIENCE
 

@@ -10,8 +10,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infex._stats import holm, paired_test, quantile_intervals, slope
 from infex.errors import InfexError
-from infex.statistics import holm, paired_test, quantile_intervals, slope
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])

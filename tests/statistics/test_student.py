@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from infex.statistics.student import student_quantile
+from infex._stats import student_quantile
 
 FREEDOMS = [0.3, 0.9, 1.0, 1.5, 2.0, 3.7, 10.0, 29.5, 100.0, 1999.0, 2001.0, 12_345.6, 1e6, 1e9]
 

@@ -41,7 +41,7 @@ class Moody:
     def __init__(self) -> None:
         self.fails_at = 0
 
-    def choose(self, t: int, posterior: infex.Posterior, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: infex.models.Posterior, rng: Any) -> infex.Choice:
         if t == self.fails_at:
             raise RuntimeError("a bad mood")
         return infex.Choice(0, False)
@@ -158,7 +158,7 @@ class Asking:
 
     study: Any = None
 
-    def choose(self, t: int, posterior: infex.Posterior, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: infex.models.Posterior, rng: Any) -> infex.Choice:
         if self.study is not None:
             self.study.ask("inner")
         return infex.Choice(0, False)
@@ -414,7 +414,7 @@ class Noting:
 
     said: float
 
-    def choose(self, t: int, posterior: infex.Posterior, rng: np.random.Generator) -> infex.Choice:
+    def choose(self, t: int, posterior: infex.models.Posterior, rng: np.random.Generator) -> infex.Choice:
         return infex.Choice(0, policy_state=np.float64(self.said))
 
 

@@ -158,7 +158,9 @@ def test_a_small_group_that_was_told_of_in_full_is_within_chance(tmp_path: Path)
 def test_of_groups_that_are_alike_the_interval_mostly_holds_zero(tmp_path: Path) -> None:
     held = []
     for seed in range(20):
-        with shop(tmp_path, f"shop-{seed}", seed=seed, **SHOP | {"policy": infex.Uniform()}) as study:
+        with shop(
+            tmp_path, f"shop-{seed}", seed=seed, **SHOP | {"policy": infex.policies.Uniform()}
+        ) as study:
             visit(study, lambda n, held: True, seed)
             found = study.lift()
         assert found.problem is None

@@ -121,7 +121,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
         "arms": ARMS,
         "policy": infex.Infex(infex.LinUCB(), infex.guarded(infex.every(3), 2.0)),
     },
-    "switching": {"arms": ARMS, "policy": infex.RarelySwitchingUCB()},
+    "switching": {"arms": ARMS, "policy": infex.policies.RarelySwitchingUCB()},
     "disjoint": {"features": features.disjoint(["tea", "juice"], context=VISITOR)},
     "interactions": {"features": features.interactions(np.eye(3), context_dim=2)},
     "hybrid": {"features": features.hybrid(features.interactions(np.eye(3), context_dim=2))},
@@ -265,7 +265,7 @@ def test_settings_are_kept_and_different_ones_refused_with_the_difference(tmp_pa
     assert infex.studies(url_in(tmp_path)) == ["shop"]
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
     tighter = infex.Infex(infex.LinUCB(), infex.budget(infex.every(4), 3))
     with shop(tmp_path) as study:

@@ -1,0 +1,59 @@
+"""The laboratory: problems, runs, sweeps, the paper, the planner and the theory, for researchers.
+
+`from infex import lab` is light: what needs pyarrow, SciPy or matplotlib is imported when it is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from infex.lab import environments
+from infex.lab.simulation import Run, play, play_many
+from infex.streams import stream
+
+if TYPE_CHECKING:
+    from infex.lab import theory, verification
+    from infex.lab.planner import plan
+    from infex.lab.results import Results
+    from infex.lab.sweep import Sweep
+
+_LAZY = {
+    "Results": "infex.lab.results",
+    "Sweep": "infex.lab.sweep",
+    "plan": "infex.lab.planner",
+}
+_MODULES = ("theory", "verification")
+
+__all__ = [
+    "Results",
+    "Run",
+    "Sweep",
+    "environments",
+    "plan",
+    "play",
+    "play_many",
+    "stream",
+    "theory",
+    "verification",
+]
+
+
+def __getattr__(name: str) -> object:
+    """What needs further libraries, loaded when it is asked for."""
+    if name in _MODULES:
+        return import_module(f"infex.lab.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return vars(import_module(_LAZY[name]))[name]
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "infex":
+            raise
+        raise ModuleNotFoundError(
+            f"{error.name} is missing; infex.lab.{name} needs: pip install 'infex[experiments]'",
+            name=error.name,
+        ) from None
+
+
+def __dir__() -> list[str]:
+    """The public names, and nothing else."""
+    return list(__all__)

@@ -1,0 +1,183 @@
+"""A problem of one's own: an object with arms and their means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, final, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from infex.arrays import Floats, columns_of, shown
+from infex.checks import copied, set_fields, whole
+from infex.errors import InvalidArms, InvalidSetting
+from infex.lab.environments.base import (
+    Late,
+    RewardLaw,
+    Stretch,
+    Unrefined,
+    checked_late,
+    means_from,
+    name_of,
+    reward_law,
+)
+from infex.lab.environments.fixed import BLOCK, key_of
+from infex.streams import stream
+
+OPTIONAL = ("arms", "offer", "reward", "rewards", "noise", "degrees", "late", "key", "theta")
+LAW_NAMES = ("reward", "rewards")
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """A problem of one's own: `means(t, arms)`, and fixed `arms`, (K, d), or `offer(t, rng)` that draws them.
+
+    `means` gives the mean reward of each arm in round t, (K,). `offer` gives the arms of round t, as many
+    in every round. It may also have `reward(rng, means)`, its own law of rewards, or `rewards`, `noise` and
+    `degrees` as those of `LinearInstance`; `late`, how late rewards are; and `key`, a whole number that
+    names its draws beside the seed. Arms and means must follow from t and `rng` alone, so that they are the
+    same for every policy that plays. Each run asks a copy of the object as it was given.
+
+    >>> import infex
+    >>> class Peak:
+    ...     arms = np.linspace(0.1, 1.0, 10)[:, None]
+    ...     def means(self, t, arms):
+    ...         return 1.0 - np.abs(arms[:, 0] - 0.6)
+    ...     def reward(self, rng, means):
+    ...         return means + rng.uniform(-0.5, 0.5, means.shape)
+    >>> peak: Environment = Peak()
+    >>> infex.lab.play(peak, infex.Greedy(), horizon=100).horizon
+    100
+    """
+
+    def means(self, t: int, arms: Floats) -> npt.ArrayLike:
+        """The mean rewards of these arms in round t, (K,)."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnInstance(Unrefined):
+    """A user's environment, as loops play it."""
+
+    environment: Any
+    standing: Floats | None = field(init=False, repr=False)
+    dim: int = field(init=False, repr=False)
+    count: int = field(init=False, repr=False)
+    key: int = field(init=False, repr=False)
+    law: RewardLaw = field(init=False, repr=False)
+    late: Late | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found = _found(copied("problem", self.environment))  # so that looking at it changes nothing
+        _refuse_two_sources(name_of(self.environment), found)
+        _refuse_two_laws(name_of(self.environment), found)
+        own = whole("the key of an environment", found.get("key", _own_key(self.environment)))
+        first = self._first(found, own)
+        set_fields(
+            self,
+            standing=shown(np.ascontiguousarray(first.T)) if "arms" in found else None,
+            dim=first.shape[0],
+            count=first.shape[1],
+            key=own,
+            law=_law_in(found | _found(self.environment, LAW_NAMES), first.shape[1]),
+            late=checked_late(found.get("late")),
+        )
+
+    def _first(self, found: dict[str, Any], key: int) -> Floats:
+        """The arms of round 1, (d, K)."""
+        if "arms" in found:
+            return columns_of(found["arms"])
+        return columns_of(found["offer"](1, stream(0, "contexts", key)))
+
+    def __repr__(self) -> str:
+        return name_of(self.environment)
+
+    @property
+    def is_plain(self) -> bool:
+        """Can the quickest loops play it? No: its means are asked for round by round."""
+        return False
+
+    @property
+    def theta(self) -> Floats:
+        """The parameter, for a policy that is told of it."""
+        found = _found(self.environment)
+        if "theta" not in found:
+            raise InvalidSetting(
+                f"a policy asks for the true parameter, which {self!r} does not tell; it has no theta"
+            )
+        return np.array(found["theta"], dtype=np.float64)
+
+    @property
+    def arms(self) -> Floats | int:
+        """The fixed arms, or how many are drawn anew."""
+        return self.count if self.standing is None else self.standing
+
+    def blocks(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
+        """The arms of all rounds, some at a time."""
+        rng = stream(seed, "contexts", self.key)
+        size = max(1, min(horizon, BLOCK // (self.dim * self.count)))
+        for first in range(1, horizon + 1, size):
+            last = min(first + size - 1, horizon)
+            yield first, np.array([self._offered(t, rng) for t in range(first, last + 1)])
+
+    def stretches(self, seed: int, horizon: int) -> Iterator[Stretch]:
+        """All rounds, some at a time, with their means, and their arms if those are drawn anew."""
+        if self.standing is not None:
+            size = max(1, min(horizon, BLOCK // self.count))
+            for first in range(1, horizon + 1, size):
+                rounds = np.arange(first, min(first + size, horizon + 1))
+                means = np.array([self._means(t, self.standing) for t in rounds.tolist()])
+                yield Stretch(first, int(rounds[-1]), rounds, means)
+            return
+        for first, block in self.blocks(seed, horizon):
+            rounds = np.arange(first, first + len(block))
+            means = np.array([self._means(t, shown(block[t - first].T)) for t in rounds.tolist()])
+            yield Stretch(first, int(rounds[-1]), rounds, means, block)
+
+    def _offered(self, t: int, rng: np.random.Generator) -> Floats:
+        try:
+            columns = columns_of(self.environment.offer(t, rng), dim=self.dim)
+        except InvalidArms as error:
+            raise InvalidArms(f"the arms of round {t}: {error}") from None
+        if columns.shape[1] != self.count:
+            raise InvalidArms(
+                f"there must be {self.count} arms in every round; round {t} has {columns.shape[1]}"
+            )
+        return columns
+
+    def _means(self, t: int, arms: Floats) -> Floats:
+        try:
+            means = means_from(self.environment.means(t, arms), self.count)
+            self.law.refuse(means)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"the means of round {t}: {error}") from None
+        return means
+
+
+def _refuse_two_sources(name: str, found: dict[str, Any]) -> None:
+    if ("arms" in found) == ("offer" in found):
+        raise InvalidSetting(f"{name} must have either arms, (K, d), or offer(t, rng) that draws them")
+
+
+def _refuse_two_laws(name: str, found: dict[str, Any]) -> None:
+    if "reward" in found and "rewards" in found:
+        raise InvalidSetting(f"{name} must have either reward or rewards, it has both")
+
+
+def _law_in(found: dict[str, Any], count: int) -> RewardLaw:
+    """The law of rewards that an environment of so many arms names."""
+    rewards = found.get("reward", found.get("rewards", "sign"))
+    return reward_law(rewards, found.get("noise", 1.0), found.get("degrees", 3.0), count)
+
+
+def _own_key(environment: object) -> int:
+    """What names the draws of an environment that names none."""
+    return key_of(name_of(environment).encode())
+
+
+def _found(environment: object, names: Sequence[str] = OPTIONAL) -> dict[str, Any]:
+    """What an environment has beside its means."""
+    missing = object()
+    given = {name: getattr(environment, name, missing) for name in names}
+    return {name: value for name, value in given.items() if value is not missing and value is not None}

@@ -1,0 +1,347 @@
+"""Runs by the two compiled loops of `infex.core`: one over fixed arms, and a general one for all else.
+
+A base in Python decides between two calls of the general loop, which plays all other rounds.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.bandit.agent import Agent
+from infex.core.bank import RidgeBank
+from infex.core.choosing import Kind, Reads, Wrap
+from infex.core.fixed_arms import FixedArmsRun
+from infex.core.general import GeneralRun
+from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
+from infex.core.posterior import RidgePosterior
+from infex.core.ridge import Ridge
+from infex.errors import NoRecord
+from infex.lab.environments import ContextualInstance, Instance, LinearInstance, Stretch
+from infex.lab.environments.base import RewardSource, checked_late
+from infex.lab.simulation.run import Run, RunTerms, finished_run, log_spaced
+from infex.models.base import Estimator, FitSpec, fit_spec
+from infex.models.ridge import RidgeModel, checked_penalty
+from infex.models.ridge_bank import RidgeBankModel
+from infex.models.state import ModelState
+from infex.policies import Infex
+from infex.policies.base import Policy, policy_info
+from infex.policies.compiled import (
+    READ_PULLS,
+    BaseSpec,
+    CompiledSpec,
+    ControlsSpec,
+    ForcedSpec,
+    compiled_spec,
+)
+from infex.registry import to_record
+from infex.schedules import Every, Schedule
+from infex.schedules.periodic import rounds_between
+from infex.streams import stream
+
+IN_PYTHON = BaseSpec(Kind.GREEDY, Reads.READS_WIDTHS)  # stands for a base that is asked between two calls
+UNIFORM = BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING)  # what forced sampling plays in forced rounds
+
+
+class Plan(NamedTuple):
+    """How compiled loops play a policy: its specification, and the estimator in the place of ridge, if any.
+
+    With `in_python` the policy itself decides in exploring rounds. With `forced`, exploring rounds are those
+    that the policy forces, and greedy ones read least squares or LASSO.
+    """
+
+    spec: CompiledSpec
+    fit: FitSpec | None = None
+    in_python: bool = False
+    forced: ForcedSpec | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Can a loop play it that keeps neither policy states nor pulls, with ridge?"""
+        return self.spec.is_plain and self.fit is None and not self.in_python and self.forced is None
+
+    @property
+    def decides_always(self) -> bool:
+        """Does the base decide in every round?"""
+        return self.spec.schedule is None and self.forced is None
+
+    @property
+    def calls_user(self) -> bool:
+        """Do its runs call a user's code: a base, a weight, a pause or a schedule?"""
+        rows = () if self.spec.controls is None else self.spec.controls.rows
+        schedules = [self.spec.schedule, *(row.pauses for row in rows)]
+        weighs = self.fit is not None and self.fit.weigh is not None
+        return self.in_python or weighs or not all(each is None or is_built_in(each) for each in schedules)
+
+    def can_play(self, instance: Instance) -> bool:
+        """Is there a loop for this problem?"""
+        if isinstance(instance, ContextualInstance):
+            uncontrolled = self._replace(spec=self.spec._replace(controls=None))
+            return uncontrolled.is_plain and instance.late is None
+        if self.in_python and instance.late is not None:
+            return False
+        if instance.standing is not None:
+            return True
+        weighs = self.fit is not None and self.fit.weigh is not None  # a user weighs arms that change
+        return not weighs and self.spec.base.kind not in READ_PULLS  # and they have no pulls
+
+
+def plan_of(policy: Policy, estimator: Estimator | None = None) -> Plan | None:
+    """How compiled loops play a policy; None if they cannot."""
+    spec = compiled_spec(policy)
+    if estimator is not None:
+        fit = fit_spec(estimator)
+        if fit is None or not isinstance(spec, CompiledSpec) or spec.wrap.kind == Wrap.GREEDY_FIRST:
+            return None
+        return Plan(spec, fit)
+    if isinstance(spec, ForcedSpec):
+        return Plan(CompiledSpec(UNIFORM, random_ties=spec.random_ties), forced=spec)
+    return _plan_in_python(policy) if spec is None else Plan(spec)
+
+
+def _plan_in_python(policy: Policy) -> Plan | None:
+    """A plan for a base in Python whose rounds are known ahead, and which learns nothing by itself."""
+    if type(policy) is not Infex or policy.greedy is not None or policy_info(policy).learners:
+        return None
+    if policy.controlled_schedule.controls or not is_built_in(policy.controlled_schedule.plan):
+        return None
+    apart, random_ties = policy_info(policy).uses_explored, policy.ties == "random"
+    spec = CompiledSpec(IN_PYTHON, policy.controlled_schedule.plan, random_ties=random_ties, apart=apart)
+    return Plan(spec, in_python=True)
+
+
+def is_built_in(schedule: Schedule) -> bool:
+    """Is the schedule ours all the way down, with no code of a user's in it?"""
+    try:
+        to_record(schedule)
+    except NoRecord:
+        return False
+    return True
+
+
+def exploring_rounds(schedule: Schedule | None, first: int, last: int) -> Integers:
+    """The rounds from first to last that a schedule names; none without one."""
+    if schedule is None:
+        return np.zeros(0, dtype=np.int64)
+    if is_built_in(schedule) and not isinstance(schedule, Every):
+        found: Integers = _cached_rounds(schedule, first, last)
+        return found
+    return rounds_between(schedule, first, last)
+
+
+_cached_rounds: Any = functools.lru_cache(maxsize=64)(rounds_between)
+
+
+@functools.lru_cache(maxsize=8)
+def forced_rounds(policy: Any, dim: int, first: int, last: int) -> Integers:
+    """The rounds from first to last that a policy forces, with so many features."""
+    found = np.array([t for t in range(first, last + 1) if policy.is_forced(t, dim)], dtype=np.int64)
+    found.flags.writeable = False
+    return found
+
+
+def play_compiled(
+    instance: Instance,
+    seed: int,
+    terms: RunTerms,
+    plan: Plan,
+    narrows: bool = True,
+    learnt: RidgeModel | RidgeBankModel | None = None,
+) -> Run:
+    """One run; it begins with what was `learnt` before, but for a base that keeps own data."""
+    begun = time.perf_counter()
+    if instance.is_plain and plan.is_plain:
+        assert isinstance(instance, LinearInstance)
+        run: FixedArmsRun | GeneralRun = _play_fixed(instance, seed, terms, plan, _sums_of(learnt))
+    else:
+        run = _play_general(instance, seed, terms, plan, narrows, _sums_of(learnt))
+    return finished_run(run, instance, seed, terms, time.perf_counter() - begun, run.log_det_ratio)
+
+
+def _sums_of(learnt: RidgeModel | RidgeBankModel | None) -> Floats | None:
+    """What was learnt, as a ridge or a bank of the core takes it."""
+    return None if learnt is None else learnt.sufficient_statistics().sums
+
+
+def _play_fixed(
+    instance: LinearInstance, seed: int, terms: RunTerms, plan: Plan, sums: Floats | None
+) -> FixedArmsRun:
+    spec, penalty, always = plan.spec, checked_penalty(terms.penalty), plan.decides_always
+    reads = spec.reads != Reads.READS_NOTHING
+    run = FixedArmsRun(
+        Ridge(instance.arms.T, penalty, sums, scored=reads or not always),
+        spec.core_base,
+        instance.means,
+        instance.gaps,
+        instance.law.kind,
+        cast(float, instance.noise),
+        instance.draws(seed),
+        stream(seed, "policy", terms.label, instance.key),
+        terms.horizon,
+        log_spaced(terms.horizon),
+        own=Ridge(instance.arms.T, penalty, scored=reads) if spec.own else None,
+        always=always,
+        random_ties=spec.random_ties,
+        record=terms.record,
+    )
+    for stretch in instance.stretches(seed, terms.horizon):
+        run.play(stretch.last, exploring_rounds(spec.schedule, stretch.first, stretch.last))
+    return run
+
+
+def _play_general(
+    instance: Instance, seed: int, terms: RunTerms, plan: Plan, narrows: bool, sums: Floats | None
+) -> GeneralRun:
+    spec, late, controls = plan.spec, checked_late(instance.late), plan.spec.controls or ControlsSpec()
+    rng, source = (
+        stream(seed, "policy", terms.label, instance.key),
+        RewardSource(instance.law, seed, instance.key),
+    )
+    model, explored = _models(instance, terms, plan, sums)
+    run = GeneralRun(
+        model,
+        spec.core_base,
+        instance.law.kind,
+        instance.law.noises,
+        source.generator,
+        rng,
+        terms.horizon,
+        log_spaced(terms.horizon),
+        explored=explored,
+        own_clock=spec.own,
+        always=plan.decides_always,
+        random_ties=spec.random_ties,
+        degrees=instance.law.degrees,
+        controls=[row.control for row in controls.rows],
+        spacing=controls.spacing,
+        span=controls.span,
+        delays=None if late is None else late.delays(seed, instance.key, terms.horizon),
+        narrows=narrows,
+        steady=instance.is_plain,
+        record=terms.record,
+    )
+    decider = BaseInPython(terms.policy, model, explored, instance, rng) if plan.in_python else None
+    for stretch in instance.stretches(seed, terms.horizon):
+        first, last, ends, means, offers = stretch
+        rewards = source.table(stretch)
+        if plan.forced is not None and plan.forced.forces:
+            exploring = forced_rounds(cast(Any, terms.policy), instance.dim, first, last)
+        else:
+            exploring = exploring_rounds(spec.schedule, first, last)
+        if decider is not None:
+            decider.play(run, stretch, exploring, rewards)
+            continue
+        pauses = [exploring_rounds(row.pauses, first, last) for row in controls.rows]
+        run.play(first, last, exploring, ends, means, offers, pauses, rewards)
+    return run
+
+
+def _models(
+    instance: Instance, terms: RunTerms, plan: Plan, sums: Floats | None
+) -> tuple[Model, Model | None]:
+    """What learns from all rounds, and what from exploring rounds, if these are kept apart."""
+    spec, fit, forced = plan.spec, plan.fit, plan.forced
+    penalty = checked_penalty(terms.penalty if fit is None or fit.penalty is None else fit.penalty)
+    if isinstance(instance, ContextualInstance):
+        shape = instance.count, instance.context_dim, penalty
+        own = DisjointModel(RidgeBank(*shape)) if spec.own else None
+        return DisjointModel(RidgeBank(*shape, sums)), own
+    changing = instance.standing is None
+    columns = np.zeros((instance.dim, instance.count)) if instance.standing is None else instance.standing.T
+    if forced is not None:
+        of_forced = LassoModel(
+            Ridge(columns, penalty, scored=False), changing=changing, strength=forced.first
+        )
+        model = LassoModel(
+            Ridge(columns, penalty, scored=False),
+            changing=changing,
+            fading=forced.later,
+            of_n=forced.of_n,
+            of_d=forced.of_d,
+            screen=of_forced if forced.forces else None,
+            keep=forced.keep,
+        )
+        return model, of_forced if forced.forces else None
+
+    rows = terms.horizon if changing else instance.count  # different rows that are learnt on
+    weights = None if fit is None or fit.weigh is None else fit.weigh(columns)
+
+    def regression(ridge: Ridge) -> RegressionModel:
+        if fit is None:
+            return RegressionModel(ridge, changing=changing)
+        own = fit.make(instance.dim, penalty, rows, terms.horizon)
+        return RegressionModel(ridge, changing=changing, fit=own, weights=weights, logistic=fit.linked)
+
+    read = not plan.decides_always or not (spec.apart or spec.reads == Reads.READS_NOTHING)
+    ridge = Ridge(columns, penalty, sums, scored=read and not changing)
+    if not (spec.own or spec.apart):
+        return regression(ridge), None
+    return regression(ridge), regression(Ridge(columns, penalty, scored=not changing))
+
+
+class BaseInPython:
+    """Lets a policy decide in exploring rounds, on what a general run has learnt before each."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        model: Any,
+        explored: Any,
+        instance: Instance,
+        rng: np.random.Generator,
+    ) -> None:
+        changing = instance.standing is None
+        apart = None if explored is None else RunStatistics(explored.ridge, changing)
+        learnt = ModelState(cast(Any, RunStatistics(model.ridge, changing)), cast(Any, apart))
+        self._agent, self._rng = Agent(policy, learnt), rng
+
+    def play(self, run: GeneralRun, stretch: Stretch, exploring: Integers, rewards: Floats | None) -> None:
+        """Plays the rounds of a stretch."""
+        none: Integers = np.zeros(0, dtype=np.int64)
+        first, _, ends, means, offers = stretch
+        start = first
+        for t in [*exploring.tolist(), stretch.last + 1]:
+            row = int(np.searchsorted(ends, start))
+            if start < t:
+                here = slice(start - first, t - first)
+                run.play(
+                    start,
+                    t - 1,
+                    none,
+                    ends[row:],
+                    means[row:],
+                    None if offers is None else offers[here],
+                    rewards=None if rewards is None else rewards[here],
+                )
+            if t <= stretch.last:
+                self._play_round(t, run, stretch, None if rewards is None else rewards[t - first])
+            start = t + 1
+
+    def _play_round(self, t: int, run: GeneralRun, stretch: Stretch, rewards: Floats | None) -> None:
+        agent = self._agent
+        agent.account.t = t - 1
+        offer = None if stretch.columns is None else stretch.columns[t - stretch.first]
+        step = agent.decide(t, agent.posterior(offer), self._rng)
+        agent.apply(*step.effects)
+        choice, means = step.choice, stretch.means[np.searchsorted(stretch.ends, t)]
+        run.play_arm(choice.arm, choice.explored, means, offer, rewards, choice.features)
+
+
+class RunStatistics:
+    """What a ridge of the core has learnt in a run, as policies in Python read it: numbers that stay."""
+
+    def __init__(self, ridge: Ridge, changing: bool) -> None:
+        self._ridge = ridge
+        self.columns = np.zeros((len(ridge.columns), 0)) if changing else ridge.columns
+        self.penalty = ridge.penalty
+
+    def posterior(self) -> RidgePosterior:
+        """What is known of the fixed arms; a copy, as the run goes on."""
+        return RidgePosterior(self._ridge).copy()
+
+    def set_warm_start(self) -> None:
+        """Nothing is searched for."""

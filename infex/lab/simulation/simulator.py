@@ -1,0 +1,250 @@
+"""`play` and `play_many`: whole runs of a policy on a problem."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from infex.checks import whole
+from infex.errors import InvalidSetting
+from infex.lab.environments import (
+    ChangingInstance,
+    ContextualInstance,
+    Environment,
+    Instance,
+    LinearInstance,
+    OwnInstance,
+)
+from infex.lab.simulation.compiled import Plan, plan_of, play_compiled
+from infex.lab.simulation.copies import own_copies
+from infex.lab.simulation.python_loop import play_in_python
+from infex.lab.simulation.run import Run, RunTerms
+from infex.models import Ridge
+from infex.models.base import Estimator, checked_estimator
+from infex.models.pending import PendingWay, narrows
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
+from infex.policies.base import Policy, checked, for_problem, policy_info, resolve_defaults
+from infex.policies.ucb import warn_of_large
+from infex.registry import stream_name
+
+MOST_ROUNDS = 10**15  # floats count them exactly
+
+
+def play(
+    instance: Instance | Environment,
+    policy: Policy,
+    horizon: int,
+    seed: int = 0,
+    *,
+    penalty: float = 1.0,
+    record: bool = False,
+    estimator: Estimator | None = None,
+    pending: PendingWay = "narrow",
+) -> Run:
+    """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
+
+    `instance` is a problem of `infex.lab.environments`, or one of your own (an `Environment` from there).
+    `penalty` is that of the ridge, and `estimator` one of `infex.models` in its place; with `record` the
+    run keeps every round. The run plays deep copies of policy, problem and estimator, and leaves these as
+    they were given. A `delta` that is not said is 1/`horizon`. A policy's own draws come from a stream named
+    for the policy and its settings. Where rewards come late, `pending` decisions "narrow" the widths that
+    exploring rounds read, or are left out of them ("ignore"), as in a `Bandit`.
+
+    Built-in policies run in compiled loops. So do the greedy rounds of `Infex` around a base in Python, which
+    decides in its own rounds alone. All else runs in a plain loop that does the same step by step: other
+    policies in Python; a base in Python that learns by itself, or with controls, an estimator, late rewards
+    or contexts; where arms change, weights that a user gives; and in contexts estimators, late rewards, and
+    policies that keep a state or read pulls, OLSBandit and the LASSO bandits.
+
+    >>> from infex import Infex, LinUCB, every
+    >>> from infex.lab import environments
+    >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
+    >>> run = play(instance, Infex(LinUCB(delta=1e-3), every(20)), horizon=1000)
+    >>> run.explored
+    50
+    """
+    narrowing = narrows(pending)
+    checked("policy", policy)
+    instance = checked_instance(instance)
+    horizon = checked_horizon(horizon)
+    policy = resolve_defaults(policy, 1.0 / horizon)
+    warn_of_means(instance, policy)
+    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
+    terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
+    return play_copies(instance, seed, terms, estimator, narrowing)
+
+
+def play_many(
+    instances: Instance | Environment | Iterable[Instance | Environment],
+    policy: Policy,
+    horizon: int,
+    seeds: Iterable[int] = (0,),
+    *,
+    penalty: float = 1.0,
+    record: bool = False,
+    workers: int | None = None,
+    estimator: Estimator | None = None,
+    paired: bool = False,
+    pending: PendingWay = "narrow",
+    learnt: RidgeModel | RidgeBankModel | None = None,
+) -> list[Run]:
+    """Every instance with every seed, in that order: the very runs that `play` gives one by one.
+
+    `horizon`, `penalty`, `record`, `estimator` and `pending` are those of `play`; `workers` are threads, as
+    many as there are cores if it is not said. With `paired` there is a seed for each instance, and each is
+    played with its own alone. Compiled loops hold no interpreter lock, so that threads share the cores; what
+    calls a user's code goes one by one. Each run plays copies of what was given. `learnt` is what was seen of
+    the same features before round 1, for compiled policies with ridge whose rewards come at once: all runs
+    begin with it, but for a base that keeps own data. On a `ContextualInstance` it is a `RidgeBankModel`.
+
+    `instances` are one problem or several; one `policy` plays them all.
+
+    >>> from infex import Greedy
+    >>> from infex.lab import environments
+    >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
+    >>> [run.seed for run in runs]
+    [0, 1, 2, 3]
+    """
+    given = instances if isinstance(instances, Iterable) else [instances]
+    problems = [checked_instance(each) for each in given]
+    if not isinstance(seeds, Iterable):
+        raise InvalidSetting(
+            f"seeds must be a list of whole numbers, such as range({seeds!r}); got {seeds!r}"
+        )
+    numbers = list(seeds)
+    if paired and len(problems) != len(numbers):
+        raise InvalidSetting(
+            f"there must be a seed for each of {len(problems)} instances, got {len(numbers)}"
+        )
+    tasks = (
+        list(zip(problems, numbers, strict=True))
+        if paired
+        else [(instance, seed) for instance in problems for seed in numbers]
+    )
+    if not tasks:
+        raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
+    narrowing = narrows(pending)
+    threads = whole("workers", cores() if workers is None else workers, least=1)
+    horizon = checked_horizon(horizon)
+    policy = resolve_defaults(checked("policy", policy), 1.0 / horizon)
+    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
+    plan = plan_of(*own_copies(policy=policy, estimator=estimator))
+    if learnt is not None:
+        refuse_beginning(learnt, problems, plan)
+    for problem in problems:
+        warn_of_means(problem, policy)
+    terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
+
+    def alone(task: tuple[Instance, int]) -> Run:
+        return play_copies(*task, terms, estimator, narrowing, learnt)
+
+    if plan is None or plan.calls_user or any(has_own_code(problem) for problem in problems):
+        threads = 1  # a user's code is not called from several threads at once
+    if threads == 1:
+        return [alone(task) for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(alone, tasks))
+
+
+def play_copies(
+    instance: Instance,
+    seed: int,
+    terms: RunTerms,
+    estimator: Estimator | None,
+    narrowing: bool = True,
+    learnt: RidgeModel | RidgeBankModel | None = None,
+) -> Run:
+    """One run of copies of policy, problem and estimator, so that it leaves nothing behind in what was given.
+
+    A policy that asks for the problem it plays is told. The run names what was given.
+    """
+    policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
+    policy = for_problem(policy, problem, terms.horizon)
+    own_terms = terms._replace(policy=policy)
+    plan = plan_of(policy, own)
+    if plan is not None and plan.can_play(problem):
+        run = play_compiled(problem, seed, own_terms, plan, narrowing, learnt)
+    else:
+        run = play_in_python(problem, seed, own_terms, own, narrowing, learnt)
+    if run.policy is terms.policy and run.instance is instance:
+        return run
+    return dataclasses.replace(run, policy=terms.policy, instance=instance)
+
+
+def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Estimator | None]:
+    """The penalty and the estimator of a run: ridge regression is what is played without one."""
+    if type(estimator) is not Ridge:
+        return penalty, estimator
+    return penalty if estimator.penalty is None else estimator.penalty, None
+
+
+def warn_of_means(instance: Instance, policy: Policy) -> None:
+    """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
+    if isinstance(instance, LinearInstance):
+        reward_bound = policy_info(policy).reward_bound
+        if reward_bound is not None and instance.largest > reward_bound:
+            warn_of_large(policy, instance.largest, stacklevel=3)
+
+
+def checked_horizon(horizon: object) -> int:
+    """`horizon`, if so many rounds can be counted; also as 1e4."""
+    if isinstance(horizon, float) and horizon.is_integer():
+        horizon = int(horizon)
+    if whole("horizon", horizon, least=1) > MOST_ROUNDS:
+        raise InvalidSetting(f"horizon must be at most {MOST_ROUNDS}, got {horizon}")
+    return whole("horizon", horizon)
+
+
+def checked_instance(instance: object) -> Instance:
+    """`instance`, if it is one that can be played."""
+    if isinstance(instance, Instance):
+        return instance
+    if isinstance(instance, type) or not isinstance(instance, Environment) or not callable(instance.means):
+        named = instance if isinstance(instance, type) else type(instance)
+        value = repr(instance) if isinstance(instance, str | int | float | None) else named.__qualname__
+        raise InvalidSetting(
+            f"instance must be one of infex.lab.environments, got {value}; "
+            "or an object with means(t, arms), and arms or offer(t, rng)"
+        )
+    return OwnInstance(instance)
+
+
+def has_own_code(instance: Instance) -> bool:
+    """Does playing it call a user's Python?"""
+    if isinstance(instance, OwnInstance) or instance.mean is not None:
+        return True
+    drawn = isinstance(instance, ChangingInstance | ContextualInstance) and instance.contexts is not None
+    return drawn or not isinstance(instance.rewards, str)
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not every system tells
+        return os.cpu_count() or 1
+
+
+def refuse_beginning(
+    learnt: RidgeModel | RidgeBankModel, problems: Sequence[Instance], plan: Plan | None
+) -> None:
+    """Refuses what runs cannot begin with."""
+    if plan is None or not plan.is_plain:
+        raise InvalidSetting("runs begin with what was learnt only if the policy is compiled, with ridge")
+    for problem in problems:
+        if isinstance(problem, ContextualInstance):
+            shape = problem.count, problem.context_dim, 0
+            if not isinstance(learnt, RidgeBankModel) or learnt.layout != shape:
+                raise InvalidSetting(
+                    f"runs in contexts begin with a RidgeBankModel of {problem.count} arms on "
+                    f"{problem.context_dim} features"
+                )
+        elif not isinstance(learnt, RidgeModel) or problem.dim != len(learnt.columns):
+            size = len(learnt.columns) if isinstance(learnt, RidgeModel) else "other"
+            raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
+        at_once = isinstance(problem, ChangingInstance | ContextualInstance) and problem.late is None
+        if not (problem.is_plain or at_once):
+            raise InvalidSetting("runs begin with what was learnt only if rewards come at once")

@@ -1,0 +1,355 @@
+"""Named challenges, each of which shows one thing, and the scored page of a suite."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex._stats import INTERVAL_ENDS, PAIRS_OF_AN_INTERVAL, resamples
+from infex.arrays import Floats
+from infex.errors import InvalidSetting
+from infex.files import replace
+from infex.lab import paper
+from infex.lab.expressions import hint
+from infex.lab.reports.page import breakable, shell, table
+from infex.lab.results import Cell, Results
+from infex.lab.sweep import Sweep
+from infex.lab.tasks import grouped
+
+SUITE_HORIZON = 5000
+SUITE_SEEDS = 20
+SCORE_RESAMPLES = 2000
+WORST_ENTRANT = "Uniform"
+
+
+class Challenge(NamedTuple):
+    """A problem by its `name` and as an expression, and what it `shows`, in a sentence."""
+
+    name: str
+    environment: str
+    shows: str
+
+
+CHALLENGES = (
+    Challenge(
+        "the paper's",
+        "gaussian(dim=10, arms=100)",
+        "The problem of the paper: can a policy do with few explorations what others do with many?",
+    ),
+    Challenge(
+        "sparse",
+        "sparse(dim=40, arms=100, nonzero=3)",
+        "Three of forty features matter: who pays for the others?",
+    ),
+    Challenge(
+        "near ties",
+        "near_ties(dim=10, arms=50, ties=10, gap=0.01)",
+        "Ten arms are nearly the best: telling them apart costs more than it brings.",
+    ),
+    Challenge(
+        "collinear",
+        "collinear(dim=10, arms=50, spread=0.1)",
+        "All arms lie close to one line: what decides among the best is learnt from small differences.",
+    ),
+    Challenge(
+        "10,000 arms",
+        "many_arms(dim=20, arms=10000)",
+        "Very many arms, of which many are good: trying each is out of the question.",
+    ),
+    Challenge(
+        "heavy tails",
+        "gaussian(dim=10, arms=100, rewards=student, degrees=2.1)",
+        "Rewards with hardly a variance: one outlier can mislead a policy that then stops looking.",
+    ),
+    Challenge(
+        "drift",
+        "gaussian(dim=10, arms=100, moves=steps(every=1250))",
+        "The parameter jumps three times: whoever stops exploring, or remembers all, is left behind.",
+    ),
+    Challenge(
+        "misspecified",
+        "misspecified(dim=10, arms=100, error=0.3)",
+        "Means that no linear model has: confidence in the model is misplaced.",
+    ),
+    Challenge(
+        "late rewards",
+        "gaussian(dim=10, arms=100, late=late(mean=200, lost=0.1))",
+        "Rewards come 200 rounds later on average, and one in ten never: decisions are taken in the dark.",
+    ),
+    Challenge(
+        "lower bound",
+        "lower_bound(gap=0.1)",
+        "The two arms of the paper's lower bound: who explores too rarely drops the better one for good.",
+    ),
+    Challenge(
+        "recurring contexts",
+        "changing(dim=10, arms=20, best=recurring)",
+        "Three sets of arms come again and again: luck teaches nothing that is not tried.",
+    ),
+)
+
+
+def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = SUITE_SEEDS) -> Sweep:
+    """The sweep of all challenges, or of some by name: the paper's policies, uniform play, and `policies`.
+
+    `OLSBandit(preset=paper)` is left out: it is told the gap of fixed arms, and others have none.
+    """
+    own = list(policies)
+    usual = [*(policy for policy in paper.policies() if policy != paper.TOLD_THE_GAP), WORST_ENTRANT]
+    return Sweep(
+        environments={each.name: each.environment for each in chosen(only)},
+        policies=[*usual, *(policy for policy in own if policy not in usual)],
+        horizon=SUITE_HORIZON,
+        seeds=seeds,
+        title="infex suite",
+    )
+
+
+def chosen(only: Iterable[str]) -> list[Challenge]:
+    """The challenges of these names; all, if none is named."""
+    known = {each.name: each for each in CHALLENGES}
+    return [_known(name, known) for name in list(only) or known]
+
+
+def _known(name: str, known: Mapping[str, Challenge]) -> Challenge:
+    if name not in known:
+        near = hint(name, list(known))
+        raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
+    return known[name]
+
+
+class Score(NamedTuple):
+    """How well a policy did on one challenge: 1 is the best entrant, 0 is uniform play.
+
+    `low` and `high` bound an interval of 95 % by resampling seeds, the best entrant chosen anew each time;
+    NaN with fewer than 12 seeds. `regret` is the mean, `milliseconds` the median time of a run. A policy with
+    runs that `failed` has no score (NaN): the runs that are left may be the ones that went well.
+    """
+
+    policy: str
+    challenge: str
+    score: float
+    low: float
+    high: float
+    regret: float
+    milliseconds: float
+    failed: int = 0
+
+
+def scores(results: Results) -> list[Score]:
+    """The scores of all policies on all challenges of a suite that was played, in the order of the suite."""
+    order = {each.name: place for place, each in enumerate(CHALLENGES)}
+    cells = sorted(results.cells, key=lambda cell: order.get(cell.environment, len(order)))
+    return [score for cell in cells for score in _of_challenge(results, cell)]
+
+
+def _of_challenge(results: Results, cell: Cell) -> list[Score]:
+    """Scores of the policies that finished all runs, over all seeds; no score for the others."""
+    entrants = dict.fromkeys([*results.about.get("policies", ()), *results.policies])
+    played = {name: results.regret(cell, name) for name in results.policies if results.has(cell, name)}
+    runs = max(regret.size for regret in played.values())
+    complete = {name: regret for name, regret in played.items() if regret.size == runs}
+    if WORST_ENTRANT not in complete:
+        raise InvalidSetting(
+            f"a score on {cell.environment!r} needs all runs of {WORST_ENTRANT}, and some are missing"
+        )
+    values = _scored(np.array([regret.mean() for regret in complete.values()]), list(complete))
+    low, high = _ends(complete)
+    found = {
+        name: Score(
+            name,
+            cell.environment,
+            float(values[place]),
+            float(low[place]),
+            float(high[place]),
+            float(complete[name].mean()),
+            1e3 * float(np.median(results.seconds(cell, name))),
+        )
+        for place, name in enumerate(complete)
+    }
+    failed = {name: runs - played[name].size if name in played else runs for name in entrants}
+    none = (math.nan,) * 5
+    return [found.get(name) or Score(name, cell.environment, *none, failed[name]) for name in entrants]
+
+
+def _scored(means: Floats, names: list[str]) -> Floats:
+    """From the means of all entrants, (entrants,) or (draws, entrants)."""
+    worst = means[..., [names.index(WORST_ENTRANT)]]
+    span = worst - means.min(axis=-1, keepdims=True)
+    return np.asarray((worst - means) / np.where(span > 0.0, span, np.nan))
+
+
+def _ends(regrets: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+    """The ends of the intervals of all scores."""
+    rows = np.array(list(regrets.values()))
+    if rows.shape[1] < PAIRS_OF_AN_INTERVAL:
+        none = np.full(len(rows), np.nan)
+        return none, none
+    drawn = [
+        _scored(rows[:, places].mean(axis=2).T, list(regrets))
+        for places in resamples(rows.shape[1], SCORE_RESAMPLES)
+    ]
+    low, high = np.nanquantile(np.concatenate(drawn), INTERVAL_ENDS, axis=0)
+    return low, high
+
+
+def common_challenges(found: Iterable[Score]) -> list[str]:
+    """The challenges on which all policies have a score, leaving out policies that have none anywhere."""
+    scored = list(found)
+    finished = grouped((each for each in scored if not each.failed), lambda score: score.policy)
+    sets = [{each.challenge for each in some} for some in finished.values()]
+    names = dict.fromkeys(each.challenge for each in scored)
+    return [name for name in names if all(name in each for each in sets)]
+
+
+def overall(found: Iterable[Score]) -> dict[str, float]:
+    """Each policy's mean over the challenges that all have finished, the best first; NaN for none."""
+    scored = list(found)
+    common = common_challenges(scored)
+    by_policy = grouped((each for each in scored if each.challenge in common), lambda score: score.policy)
+    means = {each.policy: math.nan for each in scored}
+    means |= {policy: float(np.mean([each.score for each in some])) for policy, some in by_policy.items()}
+    return dict(sorted(means.items(), key=lambda item: (math.isnan(item[1]), -item[1])))
+
+
+def failure_note(found: Iterable[Score]) -> str:
+    """What a reader of means must know where runs failed; nothing where none did."""
+    scored = list(found)
+    if not any(each.failed for each in scored):
+        return ""
+    count, common = len({each.challenge for each in scored}), len(common_challenges(scored))
+    means = f"Means are over the {common} of {count} challenges that all policies with a mean have finished."
+    return (
+        "A policy has no score on a challenge where some of its runs failed, because the runs that are left "
+        "may be the ones that went well. "
+        + (means if common else "There are no means, because no challenge was finished by all policies.")
+        + " Tracebacks are in failures.json."
+    )
+
+
+def score_table(found: Iterable[Score]) -> list[list[str]]:
+    """All scores: a row of headings, then one for each policy, the best first; no mean is an empty text."""
+    scored = list(found)
+    names = list(dict.fromkeys(each.challenge for each in scored))
+    by_place = {(each.policy, each.challenge): each for each in scored}
+    rows = [
+        [policy, _points(mean), *(_cell(by_place[policy, name]) for name in names)]
+        for policy, mean in overall(scored).items()
+    ]
+    return [["policy", "mean", *names], *rows]
+
+
+def _cell(score: Score) -> str:
+    return f"{score.failed} failed" if score.failed else _points(score.score)
+
+
+def markdown_table(found: Iterable[Score]) -> str:
+    """The same as a table of Markdown, as the laboratory's page has it, and a note if runs failed."""
+    scored = list(found)
+    heading, *rows = score_table(scored)
+    lines = [heading, ["---"] * len(heading), *([f"`{policy}`", *rest] for policy, *rest in rows)]
+    note = failure_note(scored)
+    return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + (["", note] if note else []))
+
+
+def _points(score: float) -> str:
+    return "" if math.isnan(score) else f"{round(score, 2) + 0.0:.2f}"  # no -0.00
+
+
+SUITE_STYLE = """
+td.score { text-align: right; white-space: nowrap; }
+.bar { display: inline-block; width: 6rem; height: .7rem; background: #8883; position: relative; }
+.bar i { position: absolute; inset: 0 auto 0 0; background: #2a78d6; display: block; }
+.bar b { position: absolute; top: 45%; height: 10%; background: currentColor; display: block; }
+p { overflow-wrap: anywhere; }
+th { white-space: normal; vertical-align: bottom; }
+"""
+
+
+def write_suite(results: Results, folder: Path) -> list[Path]:
+    """Writes `suite.html` and `scores.csv`; the files."""
+    found = scores(results)
+    page = suite_page(results, found)
+    files = {folder / "suite.html": page, folder / "scores.csv": _comma_separated(found)}
+    for path, text in files.items():
+        replace(path, text.encode())
+    return list(files)
+
+
+def suite_page(results: Results, found: list[Score]) -> str:
+    """One self-contained page."""
+    seeds = len(results.about.get("seeds", ()))
+    names = dict.fromkeys(each.challenge for each in found)
+    parts = [
+        "<h1>Challenges</h1>",
+        f"<p>Each challenge has {seeds} seeds of {SUITE_HORIZON:,} rounds. A score of 1 is the mean regret "
+        "of the challenge's best entrant, 0 that of uniform play; below 0 is worse than that. Intervals of "
+        "95 % come from drawing seeds again; the best entrant is chosen anew each time. A best of many looks "
+        "better than it is.</p>",
+        "<h2>All in all</h2>",
+        f"<p><b>{escape(failure_note(found))}</b></p>" if failure_note(found) else "",
+        _all_in_all(found),
+        *(part for name in names for part in _challenge(name, found)),
+    ]
+    return shell("Challenges", parts, style=SUITE_STYLE)
+
+
+def _all_in_all(found: list[Score]) -> str:
+    """A row for each policy: its mean score, and that of every challenge."""
+    heading, *rows = score_table(found)
+    marked = [[f"<code>{breakable(policy)}</code>", f"<b>{mean}</b>", *rest] for policy, mean, *rest in rows]
+    return table(("policy", "mean score", *map(escape, heading[2:])), marked)
+
+
+def _challenge(name: str, found: list[Score]) -> list[str]:
+    """What a challenge shows, and how all did, the best first."""
+    mine = [each for each in found if each.challenge == name]
+    mine.sort(key=lambda each: (each.failed, -each.score))
+    scored = table(("policy", "score", "95 %", "regret", "ms a run"), map(_row, mine))
+    return [f"<h2>{escape(name[:1].upper() + name[1:])}</h2>", _shows(name), scored]
+
+
+def _shows(name: str) -> str:
+    known = (each for each in CHALLENGES if each.name == name)
+    words = (f"<p>{escape(each.shows)} <code>{escape(each.environment)}</code></p>" for each in known)
+    return next(words, "")
+
+
+def _row(score: Score) -> list[str]:
+    if score.failed:
+        return [f"<code>{breakable(score.policy)}</code>", f"{score.failed} runs failed", "", "", ""]
+    points = f"{_bar(score)} {'' if math.isnan(score.score) else format(score.score, '.2f')}"
+    measured = [f"{score.regret:,.1f}", f"{score.milliseconds:,.2f}"]
+    return [f"<code>{breakable(score.policy)}</code>", points, _between(score), *measured]
+
+
+def _between(each: Score) -> str:
+    return "too few seeds" if math.isnan(each.low) else f"{each.low:.2f} to {each.high:.2f}"
+
+
+def _bar(each: Score) -> str:
+    """The score as a bar from 0 to 1, and its interval as a line."""
+    line = "" if math.isnan(each.low) else _line(each)
+    return f'<span class="bar"><i style="width:{100.0 * _within(each.score):.1f}%"></i>{line}</span>'
+
+
+def _line(each: Score) -> str:
+    left, right = 100.0 * _within(each.low), 100.0 * _within(each.high)
+    return f'<b style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
+
+
+def _within(score: float) -> float:
+    return 0.0 if math.isnan(score) else min(max(score, 0.0), 1.0)
+
+
+def _comma_separated(found: list[Score]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([Score._fields, *found])
+    return text.getvalue()

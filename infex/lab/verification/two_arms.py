@@ -1,0 +1,153 @@
+"""Statements about the two arms of the lower bound: C10, C11, C12 and C21."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.errors import SparseExploration
+from infex.lab import environments
+from infex.lab.simulation import Run, play_many
+from infex.lab.theory.necessity import divergence, lower_bound
+from infex.lab.verification.statement import Effort, Measured, Statement, parts
+from infex.policies import Greedy, Infex, LinUCB, Policy
+from infex.schedules import Schedule, every, logarithmic, never, power
+
+TWO_ARM_GAP = math.sqrt(1.0 / 8.0)  # the paper's sqrt(eps/(4 C)) for eps = 1/2, C = 1
+LONG_HORIZON, SHORT_HORIZON = 100_000, 2000
+INSTANCE_NUMBERS: tuple[Literal[1], Literal[2]] = (1, 2)
+TWO_ARM_SCHEDULES: dict[str, Schedule] = {
+    "log t": logarithmic(1),
+    "(log t)^2": logarithmic(2),
+    "sqrt t": power(0.5),
+    "t/20": every(20),
+    "greedy": never(),
+}
+
+
+def policy(schedule: Schedule) -> Policy:
+    """INFEX that learns from all data, with LinUCB in the rounds of the schedule."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SparseExploration)  # rare exploration is what is on trial here
+        return Greedy() if schedule == never() else Infex(LinUCB(delta=0.01), schedule)
+
+
+def runs(
+    schedule: Schedule, which: Literal[1, 2], horizon: int, seeds: list[int], record: bool = False
+) -> list[Run]:
+    """Runs on one of the two instances."""
+    return play_many(
+        environments.lower_bound(TWO_ARM_GAP, which), policy(schedule), horizon, seeds, record=record
+    )
+
+
+class Curve(NamedTuple):
+    """Expected regret against rounds."""
+
+    rounds: Floats
+    regret: Floats
+
+    def slope(self, start: float) -> float:
+        """The slope of log regret against log rounds, from a round on."""
+        late = self.rounds >= start
+        return float(np.polyfit(np.log(self.rounds[late]), np.log(self.regret[late]), 1)[0])
+
+
+def curves(
+    effort: Effort, count: int = 400, listener: Callable[[str], None] = lambda name: None
+) -> dict[str, Curve]:
+    """Expected regret in instance 2, by schedule; the listener hears each name before its runs."""
+    by_name = {}
+    for name, schedule in TWO_ARM_SCHEDULES.items():
+        listener(name)
+        some = runs(schedule, 2, LONG_HORIZON, effort.seeds("two arms", count))
+        by_name[name] = Curve(
+            some[0].points[0].astype(float), np.mean([run.points[1] for run in some], axis=0)
+        )
+    return by_name
+
+
+_curves = lru_cache(maxsize=2)(curves)
+
+
+def check_slopes(effort: Effort) -> Measured:
+    """How far slopes are off: from 1 where exploration is too rare, else from 0 over the last decade."""
+    by_name = _curves(effort)
+    steep = [abs(1.0 - by_name[name].slope(100)) for name in ("log t", "greedy")]
+    flat = [abs(by_name[name].slope(LONG_HORIZON / 10)) for name in ("(log t)^2", "sqrt t", "t/20")]
+    return Measured(float(np.max([*steep, *flat])), 0.25)
+
+
+def check_sum(effort: Effort) -> Measured:
+    """The greatest share, with the pulls that were measured, so that only the inequality is on trial."""
+    shares = []
+    for schedule in TWO_ARM_SCHEDULES.values():
+        one, other = (
+            runs(schedule, which, SHORT_HORIZON, effort.seeds("sum", 500)) for which in INSTANCE_NUMBERS
+        )
+        pulls = float(np.mean([run.counts[0] for run in one]))
+        regret = float(np.mean([run.regret for run in one]) + np.mean([run.regret for run in other]))
+        shares.append(TWO_ARM_GAP * SHORT_HORIZON / 4.0 * math.exp(-divergence(TWO_ARM_GAP, pulls)) / regret)
+    return Measured(float(np.max(shares)))
+
+
+def greedy_pulls(schedule: Schedule, seeds: list[int]) -> float:
+    """E_1[N_1] - f(T), less three standard errors, where every exploration pulls e_1.
+
+    So its mean is learnt again and again, and greedy rounds pull it as often as they ever may.
+    """
+    instance = environments.lower_bound(TWO_ARM_GAP, which=1)
+    eager = Infex(LinUCB(scale=1e6), schedule)  # exploring always pulls e_1: the arm 0 has no width
+    counts = np.array([run.counts[0] for run in play_many(instance, eager, SHORT_HORIZON, seeds)], float)
+    error = counts.std(ddof=1) / math.sqrt(counts.size)
+    return float(counts.mean() - schedule.count(SHORT_HORIZON) - 3.0 * error)
+
+
+def check_pulls(effort: Effort) -> Measured:
+    """The most pulls beyond the explorations, for several schedules."""
+    seeds = effort.seeds("pulls", 2000)
+    schedules = (logarithmic(2), power(0.5), every(20), every(50))
+    return Measured(
+        max(greedy_pulls(schedule, seeds) for schedule in schedules), lower_bound(TWO_ARM_GAP, 1, 0).pulls
+    )
+
+
+def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
+    """The mean of log dP_1/dP_2 less rate Delta^2 N_1, in standard errors; with rate 2 its mean is 0.
+
+    A reward y of e_1 adds ((y - Delta)^2 - (y + Delta)^2)/2 = -2 Delta y to the logarithm.
+    """
+    apart = []
+    for schedule in (every(20), logarithmic(2)):
+        for seeds in parts(effort.seeds("divergence", 300)):
+            for run in runs(schedule, 1, SHORT_HORIZON, seeds, record=True):
+                assert run.rewards is not None
+                played = run.rewards[run.arms == 0]
+                apart.append(-2.0 * TWO_ARM_GAP * played.sum() - rate * TWO_ARM_GAP**2 * played.size)
+    return Measured(abs(float(np.mean(apart))) / (np.std(apart, ddof=1) / math.sqrt(len(apart))), 4.0)
+
+
+TWO_ARM_STATEMENTS = (
+    Statement(
+        "C10",
+        "on the two arms log-log slopes of regret are near 1 for log t and greedy, 0 for more: farthest off",
+        check_slopes,
+    ),
+    Statement(
+        "C11",
+        "E_1[R] + E_2[R] is at least (Delta/4) T exp(-KL): the greatest share of the sum that this takes",
+        check_sum,
+    ),
+    Statement(
+        "C12",
+        "E_1[N_1] is at most 1 + 1/(2 Delta^2) + f(T): N_1 - f(T), less three standard errors",
+        check_pulls,
+    ),
+    Statement("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors", log_ratio),
+)

@@ -1,0 +1,15 @@
+"""Time passes in plans as rounds are played, and not otherwise."""
+
+import pytest
+
+from infex.lab.planner import judging, planner, race
+from tests.lab.planner.pace import Pace
+
+
+@pytest.fixture(autouse=True)
+def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
+    found = Pace()
+    monkeypatch.setattr(race, "play_many", found.play_many)
+    for module in (race, judging, planner, race):
+        monkeypatch.setattr(module, "time", found.clock)
+    return found
