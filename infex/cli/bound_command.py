@@ -1,4 +1,4 @@
-"""`infex bound`."""
+"""`infex lab bound`."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def bound(
     """What the regret bound promises, if anything.
 
     The three terms of the paper's Theorem 1 with explicit constants; a bound above 2 S T is vacuous.
-    The picture of bound against horizon has three more schedules to compare with.
+    The picture of --out has bounds against horizons, and three more schedules to compare with.
 
     \b
-    infex bound --dim 10 --gap 0.1 --horizon 1e6 --schedule "every(20)"
-    infex bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
-    infex bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
+    infex lab bound --dim 10 --gap 0.1 --horizon 1e6 --schedule "every(20)"
+    infex lab bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
+    infex lab bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
     """
     from infex.lab.theory import Setting
 
@@ -94,15 +94,11 @@ def bound(
     rows = [_row(setting, schedule, horizon, base) for schedule in asked]
     if as_json:
         _say_rows(setting, rows, horizon)
-        if out is None:
-            return
     else:
         _show(setting, rows, base)
-    compared = [schedule for schedule in _schedules(COMPARED_SCHEDULES) if schedule not in asked]
-    lines, limit = _lines(setting, [*asked, *compared], rows, base)
-    if not as_json:
-        _picture(lines, limit)
     if out is not None:
+        compared = [schedule for schedule in _schedules(COMPARED_SCHEDULES) if schedule not in asked]
+        lines, limit = _lines(setting, [*asked, *compared], rows, base)
         click.echo(_draw(setting, lines, limit, horizon, base, out), err=True)
 
 
@@ -254,16 +250,6 @@ def _last_drawn(rows: list[BoundRow]) -> float:
     """The horizon at which the picture ends: far past the one asked for, and past where bounds get useful."""
     useful = [float(row.useful.rounds) for row in rows if row.useful.rounds <= LATEST_DRAWN]
     return min(max([100.0 * rows[0].bound.horizon, *(1e3 * rounds for rounds in useful)]), 1e299)
-
-
-def _picture(lines: list[Line], limit: Line) -> None:
-    """The picture in the terminal."""
-    from infex.cli.charts import LIMIT_MARK, Series, show_chart
-
-    highest = 1e3 * float(limit.y.max())
-    series = [Series(line.label, line.x[line.y < highest], line.y[line.y < highest]) for line in lines]
-    series.append(Series(limit.label, limit.x, limit.y, mark=LIMIT_MARK))
-    show_chart(series, across="horizon T", upward="bound on regret")
 
 
 def _draw(setting: Setting, lines: list[Line], limit: Line, horizon: int, base: str, out: Path) -> Path:

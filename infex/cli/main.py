@@ -1,4 +1,4 @@
-"""`infex`: the group of all commands, and how errors are shown."""
+"""`infex` and `infex lab`: the groups of commands, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -11,94 +11,114 @@ from typing import Any
 import click
 
 from infex import __version__
-from infex.cli import INTERRUPTED_CODE
-from infex.cli.extras import EXTRAS_OF_COMMANDS, is_of_extras, needed_by
+from infex.cli import COMMANDS, INTERRUPTED_CODE, extras_with, needed_by
 from infex.errors import InfexError, InfexWarning
 
+RESEARCH = ("reproduce", "lab")  # shown below the commands of practitioners
 
-class Group(click.Group):
-    """Commands that show named errors of infex in one line, with code 2; an interruption has code 130."""
 
-    def list_commands(self, context: click.Context) -> list[str]:
-        """All of them, in alphabetical order."""
-        return sorted(EXTRAS_OF_COMMANDS)
+class LazyGroup(click.Group):
+    """The commands on the list that begin with the group's own words, each imported when it is called."""
 
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """A command, from its file; one whose extra is not installed says so when it is called."""
-        if name not in EXTRAS_OF_COMMANDS:
+    def __init__(self, *given: Any, path: str = "", **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.path = path  # of the group, with a blank behind it, as in "lab run"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the list."""
+        names = [path.removeprefix(self.path) for path in COMMANDS if path.startswith(self.path)]
+        return [name for name in names if " " not in name]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command from its module."""
+        if cmd_name not in self.list_commands(ctx):
             return None
+        path = self.path + cmd_name
         try:
-            found: click.Command = vars(importlib.import_module(f"infex.cli.{name}_command"))[name]
+            module = importlib.import_module(f"infex.cli.{COMMANDS[path].module}")
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] == "infex":
                 raise
-            return _missing(name, error.name or "a library")
+            raise click.UsageError(needed_by(path, error.name or "a library")) from error
+        found: click.Command = vars(module)[cmd_name]
         return found
 
-    def invoke(self, context: click.Context) -> Any:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list with its summaries; no command is imported for it."""
+        names = self.list_commands(ctx)
+        research = [name for name in names if self.path + name in RESEARCH]
+        for title, some in (
+            ("Commands", [name for name in names if name not in research]),
+            ("Research", research),
+        ):
+            if some:
+                with formatter.section(title):
+                    formatter.write_dl([(name, COMMANDS[self.path + name].summary) for name in some])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command; where a library is missing, says what to install."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            library = (error.name or "").split(".")[0]
+            if not extras_with(library):
+                raise
+            raise click.UsageError(needed_by(f"{self.path}{ctx.invoked_subcommand}", library)) from error
+
+
+class Program(LazyGroup):
+    """All of `infex`: its named errors are shown in one line, with code 2; an interruption has code 130."""
+
+    def invoke(self, ctx: click.Context) -> Any:
         """Runs a command; each warning of infex is shown once, other warnings never."""
         sys.path.insert(0, "")  # finds `package.module:object` in the current folder
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.filterwarnings("always", category=InfexWarning)
-            warnings.showwarning = functools.partial(_say, set())
+            warnings.showwarning = functools.partial(_show_warning, set())
             try:
-                return super().invoke(context)
+                return super().invoke(ctx)
             except InfexError as error:
                 raise click.UsageError(str(error)) from error
-            except ModuleNotFoundError as error:
-                library = (error.name or "").split(".")[0]
-                if not is_of_extras(library):
-                    raise
-                raise click.UsageError(needed_by(context.invoked_subcommand, library)) from error
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 sys.exit(INTERRUPTED_CODE)
 
 
-def _missing(name: str, library: str) -> click.Command:
-    """A command that cannot run, for want of a library."""
-    words = needed_by(name, library)
-
-    @click.command(
-        name,
-        short_help=words.partition("; ")[2],
-        add_help_option=False,
-        context_settings={"ignore_unknown_options": True},
-    )
-    @click.argument("rest", nargs=-1, type=click.UNPROCESSED)
-    def refuse(rest: tuple[str, ...]) -> None:
-        raise click.UsageError(words)
-
-    return refuse
-
-
-def _say(said: set[str], message: Warning | str, *where: object) -> None:
+def _show_warning(shown: set[str], message: Warning | str, *where: object) -> None:
     """Prints a warning in one line, unless it was printed before."""
     words = " ".join(str(message).split())
-    if words not in said:
-        said.add(words)
+    if words not in shown:
+        shown.add(words)
         click.echo(f"warning: {words}", err=True)
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="infex")
 def main() -> None:
     """Linear bandits that explore only when they are told to.
 
     \b
-    infex reproduce                         the paper's whole experiment, in a folder with a report
-    infex run sweep.toml --out results      a sweep of your own; infex run results plays it again
-    infex compare LinUCB Greedy --in DIR    two policies, pair by pair
-    infex diff DIR DIR                      which runs of two folders agree bit for bit
-    infex suite --policy my.module:Mine     named challenges, with your policies, on one scored page
-    infex report DIR                        figures and page anew from the table
-    infex plan --horizon 1e6 ...            how rarely may I explore?
-    infex evaluate LOG --policy now ...     which policy would have been better?
-    infex log convert A B                   a log of others, or of a bandit, as Parquet, and back
-    infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
-    infex verify                            the paper's statements, checked on fresh runs
-    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup and more
-    infex serve --db sqlite:///shop.db      decisions over HTTP, and a page
-    infex token make | list | revoke        who may ask a service, and for what
+    infex plan --arms arms.csv --horizon 50000        a schedule before the first decision
+    infex evaluate year.parquet --policy now --policy Greedy --against now
+    infex study verify sqlite:///shop.db tea          replay a journal, and check every decision
+    infex serve --db sqlite:///shop.db                decisions over HTTP
+    infex reproduce                                   the paper's experiment
+    infex lab run sweep.toml --out results            a sweep of your own
+
+    `infex COMMAND --help` explains a command and its options.
+    """
+
+
+@click.group(cls=LazyGroup, path="lab ")
+def lab() -> None:
+    """The laboratory: sweeps, their results, the suite and the theory.
+
+    \b
+    infex lab run sweep.toml --out results            infex lab run --example prints a file to start from
+    infex lab compare LinUCB Greedy --in results      two policies, pair by pair
+    infex lab report results --show median            figures and page again
+    infex lab suite --policy my.module:Mine           your policy on eleven challenges
+    infex lab bound --dim 10 --gap 0.1 --horizon 1e6  what the theorem promises
+    infex lab verify                                  the paper's statements, on fresh runs
     """

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from infex.errors import InvalidSetting
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
-
 
 context_option = click.option(
     "--context", multiple=True, metavar="COLUMN", help="Columns of the log that are the context of a round."
@@ -25,23 +20,6 @@ features_option = click.option(
     help="Map that joins contexts with arms: disjoint, or interactions or hybrid with --arms; after the word "
     "table if contexts have texts; or module:name. A log of infex may name its own.",
 )
-
-
-def folder_for(folder: Path) -> Path:
-    """The folder, made if it is missing: before the work, so that none is done in vain."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise InvalidSetting(f"cannot write to {folder}: {fault.strerror}") from None
-    return folder
-
-
-def ready_for_figure(file: Path) -> None:
-    """Makes the folder of a picture, if its ending is one of a picture: before the work, too."""
-    from infex.lab.reports.figures import format_of
-
-    format_of(file)
-    folder_for(file.parent)
 
 
 class RoundsOption(click.ParamType[int]):
@@ -60,41 +38,18 @@ class RoundsOption(click.ParamType[int]):
         return int(number)
 
 
-def playing(default: str) -> Callable[[F], F]:
-    """Where a sweep is played, and where its results go."""
-    from infex.lab.runner import ENGINES
+def folder_for(folder: Path) -> Path:
+    """The folder, made if it is missing: before the work, so that none is done in vain."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise InvalidSetting(f"cannot write to {folder}: {fault.strerror}") from None
+    return folder
 
-    def add(command: F) -> F:
-        for option in reversed(
-            [
-                click.option(
-                    "--workers", type=click.IntRange(min=1), help="Processes at once [default: all cores]."
-                ),
-                click.option(
-                    "--out", type=FOLDER, default=default, show_default=True, help="Folder for all results."
-                ),
-                click.option(
-                    "--force",
-                    is_flag=True,
-                    help="Write into a folder with other contents; play all runs anew.",
-                ),
-                click.option(
-                    "--engine",
-                    type=click.Choice(ENGINES),
-                    default="local",
-                    show_default=True,
-                    help="Where runs are played.",
-                ),
-                click.option("--scheduler", metavar="ADDRESS", help="Address of the engine's scheduler."),
-                click.option(
-                    "--json",
-                    "as_json",
-                    is_flag=True,
-                    help="Print the summary as JSON in place of tables; all else goes to stderr.",
-                ),
-            ]
-        ):
-            command = option(command)
-        return command
 
-    return add
+def ready_for_figure(file: Path) -> None:
+    """Makes the folder of a picture, if its ending is one of a picture: before the work, too."""
+    from infex.lab.reports.figures import format_of
+
+    format_of(file)
+    folder_for(file.parent)

@@ -1,12 +1,19 @@
-"""How figures are printed, for people and for programs."""
+"""How results are printed: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NAMES_WRAPPED_AT = 24  # characters: names are wrapped to this before numbers go to another table
+NARROWEST_NAMES = 12  # characters, where there is not even room for that
+COLUMN_GAP = 3  # blanks between columns
 
 
 @runtime_checkable
@@ -28,23 +35,56 @@ def as_json(data: object) -> str:
     >>> as_json({"mean": float("nan"), "runs": [1]}).split()
     ['{', '"mean":', 'null,', '"runs":', '[', '1', ']', '}']
     """
-    return json.dumps(_plain(data), indent=2, allow_nan=False)
+
+    def plain(value: object) -> object:
+        if isinstance(value, NamedFields):
+            value = value._asdict()
+        if isinstance(value, dict):
+            return {name: plain(inner) for name, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(inner) for inner in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(plain(data), indent=2, allow_nan=False)
 
 
-def number(value: float, form: str) -> str:
+def number(value: float | None, form: str) -> str:
     """A number in a table; a dash where there is none.
 
-    >>> number(1234.5, ",.1f"), number(float("nan"), ",.1f")
-    ('1,234.5', '\u2013')
+    >>> number(1234.5, ",.1f"), number(float("nan"), ",.1f"), number(None, ",.1f")
+    ('1,234.5', '\u2013', '\u2013')
     """
-    return f"{value:{form}}" if math.isfinite(value) else "\N{EN DASH}"
+    return "\N{EN DASH}" if value is None or not math.isfinite(value) else f"{value:{form}}"
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, NamedFields):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def show_table(console: Console, title: str, head: list[str], rows: list[list[str]]) -> None:
+    """Prints a table that cuts no number: names in the first column, numbers in all others.
+
+    Names are wrapped where there is no room, and columns without room go to a table below.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    console.print(title, highlight=False, markup=False)
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    widest = max(widths[1:], default=0)
+    names = min(widths[0], NAMES_WRAPPED_AT, max(NARROWEST_NAMES, console.width - COLUMN_GAP - widest))
+    groups: list[list[int]] = [[]]  # columns that have room side by side; one without room stands alone
+    left = room = console.width - names - COLUMN_GAP
+    for place, width in enumerate(widths[1:], 1):
+        if groups[-1] and width + COLUMN_GAP > left:
+            groups.append([])
+            left = room
+        groups[-1].append(place)
+        left -= width + COLUMN_GAP
+    for group in groups:
+        room = console.width - sum(widths[place] + COLUMN_GAP for place in group) - COLUMN_GAP
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        table.add_column(head[0], width=max(names, min(widths[0], room)), overflow="fold")
+        for place in group:
+            table.add_column(head[place], justify="right", no_wrap=True, min_width=widths[place])
+        for row in rows:
+            table.add_row(escape(row[0]), *(row[place] for place in group))
+        console.print(table, width=max(console.width, names + COLUMN_GAP + widest), crop=False)
+        console.print()

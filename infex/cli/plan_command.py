@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +159,7 @@ def _show(answer: Plan, words: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from infex.cli.tables import show_table
+    from infex.cli.output import show_table
 
     console = Console(highlight=False)
     if words:
@@ -179,7 +179,6 @@ def _show(answer: Plan, words: str) -> None:
     rows = [*_cost_rows("", answer.regret, ""), *_cost_rows("it less ", answer.against, "+")]
     show_table(console, title, head, rows)
     console.print("all figures are of fresh problems; differences are on those that both met\n")
-    _front(answer)
 
 
 def _explorations(answer: Plan) -> str:
@@ -204,7 +203,7 @@ def _cost_rows(before: str, costs: dict[str, Cost], sign: str) -> list[list[str]
 
 def _menu(console: Console, answer: Plan) -> None:
     """The menu as a table, and the policies on it as lines."""
-    from infex.cli.tables import show_table
+    from infex.cli.output import show_table
     from infex.lab.planner.report import MENU_NOTE, menu_rows
 
     rows = menu_rows(answer)
@@ -238,22 +237,3 @@ def _cells(cost: Cost, sign: str) -> list[str]:
         + (f" [{said(figure.low, sign)}, {said(figure.high, sign)}]" if isfinite(figure.low) else "")
         for figure in (cost.mean, cost.median, cost.worst_decile)
     ]
-
-
-def _front(answer: Plan) -> None:
-    """Regret against exploration: a picture of what was judged."""
-    from infex.cli.charts import Series, show_chart
-
-    def series(label: str, some: Sequence[Judged], mark: str) -> Series:
-        counts, means = [each.explorations for each in some], [each.regret.value for each in some]
-        return Series(label, counts, means, False, mark)
-
-    show_chart(
-        [
-            series("recommended", [answer.chosen()], "@"),
-            series("the menu", [entry.judged for entry in answer.menu], "o"),
-            series("the best of each number of explorations", answer.levels, "."),
-        ],
-        across=f"exploring rounds of {answer.horizon:,}",
-        upward="mean regret over fresh problems",
-    )

@@ -1,4 +1,4 @@
-"""`infex verify`."""
+"""`infex lab verify`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from infex.cli.output import say_json
 from infex.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from infex.cli.charts import Series
     from infex.lab.verification import Finding
     from infex.lab.verification.two_arms import Curve
 
@@ -44,10 +43,10 @@ def verify(
     limit. The exit code is 1 if one does.
 
     \b
-    infex verify
-    infex verify --only C5 --only C10 --seed 7
-    infex verify --thorough --json
-    infex verify --lower-bound --out lower-bound.png
+    infex lab verify
+    infex lab verify --only C5 --only C10 --seed 7
+    infex lab verify --thorough --json
+    infex lab verify --lower-bound --out lower-bound.png
     """
     if lower_bound:
         _refuse_statements(only)
@@ -175,16 +174,13 @@ def _curve_data(name: str, curve: Curve) -> dict[str, Any]:
 def _show_curves(by_name: dict[str, Curve], gap: float, runs: int) -> None:
     from rich.console import Console
 
-    from infex.cli.charts import show_chart
-    from infex.cli.tables import show_table
+    from infex.cli.output import show_table
 
     console = Console(highlight=False)
     rows = [[name, *_regrets(curve), *_slopes(curve)] for name, curve in by_name.items()]
     title = f"mean regret of {runs:,} runs on the arms 1 and 0, theta = {gap:.3f}"
     show_table(console, title, ["explorations", *(f"T = {t:,}" for t in DECADES), "slope", "late"], rows)
     console.print("slope: of log regret against log T, from 100 on; late: from 10,000 on\n")
-    series = [_late_part(name, curve) for name, curve in by_name.items()]
-    show_chart(series, across="horizon T", upward="mean regret")
 
 
 def _regrets(curve: Curve) -> list[str]:
@@ -197,14 +193,6 @@ def _regrets(curve: Curve) -> list[str]:
 def _slopes(curve: Curve) -> list[str]:
     """The slope from the first of the horizons shown on, and over the last decade."""
     return [hundredths(curve.slope(start)) for start in (DECADES[0], DECADES[-2])]
-
-
-def _late_part(name: str, curve: Curve) -> Series:
-    """A curve from shortly before the first of the horizons shown."""
-    from infex.cli.charts import Series
-
-    late = curve.rounds >= DECADES[0] / 10
-    return Series(name, curve.rounds[late], curve.regret[late])
 
 
 def hundredths(value: float) -> str:

@@ -157,7 +157,8 @@ def read(path: str | Path) -> Results:
     table, mark = folder / RESULTS_FILE, folder / SWEEP_FILE
     if mark.exists() and not table.exists():
         raise InvalidSetting(
-            f"the sweep in {folder} is unfinished: run the same command again to go on, or infex run {folder}"
+            f"the sweep in {folder} is unfinished: run the same command again to go on, "
+            f"or infex lab run {folder}"
         )
     if not (table.exists() and mark.exists()):
         raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {SWEEP_FILE})")

@@ -108,7 +108,7 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
         policies=[*usual, *(policy for policy in own if policy not in usual)],
         horizon=SUITE_HORIZON,
         seeds=seeds,
-        title="infex suite",
+        title="infex lab suite",
     )
 
 

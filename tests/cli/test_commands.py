@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
+from infex.cli.lab_command import show
 from infex.cli.main import main
-from infex.cli.sweeping import show
 from infex.errors import InvalidSetting
 from infex.lab import paper
 from infex.lab.results import Results
@@ -116,7 +116,7 @@ def test_contexts_are_played_into_a_folder_of_their_own(
     assert "What the paper's appendix discusses, on these runs" in page
     assert page.count("of 2 cells") == 3
     (out / "report.html").unlink()
-    assert infex("report", str(out)).exit_code == 0
+    assert infex("lab", "report", str(out)).exit_code == 0
     assert (out / "report.html").read_text() == page
     assert infex("reproduce", "--contexts", *SMALL, *words, "--out", "mine").exit_code == 0
     assert (tmp_path / "mine" / "summary.csv").exists()
@@ -128,14 +128,14 @@ def test_run_plays_a_file_and_says_what_failed(tmp_path: Path) -> None:
         'horizon = 50\nseeds = 2\npolicies = ["Greedy", "tests.lab.sweeps.players:failing"]\n'
         '[[environments]]\nkind = "gaussian"\ndim = 2\narms = 3\n'
     )
-    found = infex("run", str(path), "--out", str(tmp_path / "a"), "--workers", "1")
+    found = infex("lab", "run", str(path), "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 1
     assert "2 runs failed" in found.output
     assert "ZeroDivisionError: on purpose" in found.output
     assert len(json.loads((tmp_path / "a" / "failures.json").read_text())) == 2
     assert "runs failed" in (tmp_path / "a" / "report.html").read_text()
     path.write_text(path.read_text().replace("dim = 2", 'dim = "two"'))
-    bad = infex("run", str(path), "--out", str(tmp_path / "b"))
+    bad = infex("lab", "run", str(path), "--out", str(tmp_path / "b"))
     assert bad.exit_code == 2
     assert "sweep.toml" in bad.output
     assert not (tmp_path / "b").exists()
@@ -144,34 +144,36 @@ def test_run_plays_a_file_and_says_what_failed(tmp_path: Path) -> None:
 def test_report_draws_again(folder: Path) -> None:
     (folder / "report.html").unlink()
     (folder / "figure1.png").unlink()
-    found = infex("report", str(folder))
+    found = infex("lab", "report", str(folder))
     assert found.exit_code == 0
     assert (folder / "report.html").exists()
     assert (folder / "figure1.png").exists()
-    rows = json.loads(infex("report", str(folder), "--json").output)
+    rows = json.loads(infex("lab", "report", str(folder), "--json").output)
     assert len(rows) == 2 * len(paper.policies())
-    assert infex("report", str(folder / "nowhere")).exit_code == 2
+    assert infex("lab", "report", str(folder / "nowhere")).exit_code == 2
 
 
 def test_compare_prints_paired_differences(folder: Path) -> None:
-    found = infex("compare", "Infex(LinUCB, every(5))", "LinUCB", "--in", str(folder))
+    found = infex("lab", "compare", "Infex(LinUCB, every(5))", "LinUCB", "--in", str(folder))
     assert found.exit_code == 0
     assert "of 3" in found.output
     rows: list[dict[str, Any]] = json.loads(
-        infex("compare", "Infex(LinUCB, every(5))", "LinUCB", "--in", str(folder), "--json").output
+        infex("lab", "compare", "Infex(LinUCB, every(5))", "LinUCB", "--in", str(folder), "--json").output
     )
     assert [(row["dim"], row["pairs"]) for row in rows] == [(2, 3), (3, 3)]
     assert all(row["low"] is None and row["high"] is None for row in rows)  # of so few pairs
-    same = json.loads(infex("compare", "Greedy", "Greedy", "--in", str(folder), "--json").output)
+    same = json.loads(infex("lab", "compare", "Greedy", "Greedy", "--in", str(folder), "--json").output)
     assert [row["mean"] for row in same] == [0, 0]
-    bad = infex("compare", "Greedy", "Nobody", "--in", str(folder))
+    bad = infex("lab", "compare", "Greedy", "Nobody", "--in", str(folder))
     assert bad.exit_code == 2
     assert "no runs of 'Nobody'; there are runs of\n  LinUCB\n" in bad.output
-    near = infex("compare", "Greedy", "LinUBC", "--in", str(folder))
+    near = infex("lab", "compare", "Greedy", "LinUBC", "--in", str(folder))
     assert "no runs of 'LinUBC' (did you mean LinUCB?)" in near.output
 
 
-@pytest.mark.parametrize("words", [[], ["reproduce"], ["run"], ["report"], ["compare"]], ids=str)
+@pytest.mark.parametrize(
+    "words", [[], ["reproduce"], ["lab", "run"], ["lab", "report"], ["lab", "compare"]], ids=str
+)
 def test_help_shows_examples(words: list[str]) -> None:
     found = infex(*words, "--help")
     assert found.exit_code == 0
@@ -219,17 +221,17 @@ def sweep_file(folder: Path, policies: list[str], **more: Any) -> str:
 
 def test_one_instance_has_no_spread_and_no_interval(tmp_path: Path) -> None:
     path, out = sweep_file(tmp_path, ["Greedy", "LinUCB"], seeds=1), str(tmp_path / "a")
-    shown = infex("run", path, "--out", out, "--workers", "1")
+    shown = infex("lab", "run", path, "--out", out, "--workers", "1")
     assert shown.exit_code == 0
     assert "nan" not in shown.output
     assert "\N{PLUS-MINUS SIGN} \N{EN DASH}" in shown.output
-    rows = json.loads(infex("report", out, "--json").output, parse_constant=pytest.fail)
+    rows = json.loads(infex("lab", "report", out, "--json").output, parse_constant=pytest.fail)
     assert [row["regret_std"] for row in rows] == [None, None]
     rows = json.loads(
-        infex("compare", "Greedy", "LinUCB", "--in", out, "--json").output, parse_constant=pytest.fail
+        infex("lab", "compare", "Greedy", "LinUCB", "--in", out, "--json").output, parse_constant=pytest.fail
     )
     assert [(row["pairs"], row["low"]) for row in rows] == [(1, None)]
-    table = infex("compare", "Greedy", "LinUCB", "--in", out).output
+    table = infex("lab", "compare", "Greedy", "LinUCB", "--in", out).output
     assert "too few" in table
     assert "nan" not in table
 
@@ -238,33 +240,35 @@ def test_failures_are_listed_even_if_drawing_fails(tmp_path: Path, monkeypatch: 
     def broken(*given: Any) -> None:
         raise ValueError("no ink")
 
-    monkeypatch.setattr("infex.cli.sweeping.write_report", broken)
+    monkeypatch.setattr("infex.lab.report.write_report", broken)
     path = sweep_file(tmp_path, ["Greedy", "tests.lab.sweeps.players:failing"])
-    found = infex("run", path, "--out", str(tmp_path / "a"), "--workers", "1")
+    found = infex("lab", "run", path, "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 1
     assert "the report could not be drawn: ValueError: no ink" in found.output
     assert "2 runs failed" in found.output
-    found = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "b"), "--workers", "1")
+    found = infex(
+        "lab", "run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "b"), "--workers", "1"
+    )
     assert found.exit_code == 1
 
 
 def test_policies_without_a_common_seed_are_drawn(tmp_path: Path) -> None:
     path = sweep_file(tmp_path, ["Greedy", "tests.lab.sweeps.players:odd", "tests.lab.sweeps.players:even"])
-    found = infex("run", path, "--out", str(tmp_path / "a"), "--workers", "1")
+    found = infex("lab", "run", path, "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 1
     assert "2 runs failed" in found.output
     assert "could not be drawn" not in found.output
     names = [f"tests.lab.sweeps.players:{name}" for name in ("odd", "even")]
-    assert "0 of 0" in infex("compare", *names, "--in", str(tmp_path / "a")).output
+    assert "0 of 0" in infex("lab", "compare", *names, "--in", str(tmp_path / "a")).output
 
 
 def test_where_every_run_failed_the_page_says_so_in_place_of_an_older_one(tmp_path: Path) -> None:
     out = tmp_path / "a"
-    first = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(out), "--workers", "1")
+    first = infex("lab", "run", sweep_file(tmp_path, ["Greedy"]), "--out", str(out), "--workers", "1")
     assert first.exit_code == 0
     assert (out / "figure1.png").exists()
     path = sweep_file(tmp_path, ["tests.lab.sweeps.players:failing"])
-    found = infex("run", path, "--out", str(out), "--workers", "1")
+    found = infex("lab", "run", path, "--out", str(out), "--workers", "1")
     assert found.exit_code == 1
     assert "an empty table and report.html are in" in found.output
     assert (
@@ -277,19 +281,19 @@ def test_where_every_run_failed_the_page_says_so_in_place_of_an_older_one(tmp_pa
     assert "ZeroDivisionError: on purpose" in text
     assert "Greedy</td>" not in text
     assert not list(out.glob("figure*"))
-    assert infex("report", str(out)).exit_code == 0
-    told = infex("report", str(out), "--json")
+    assert infex("lab", "report", str(out)).exit_code == 0
+    told = infex("lab", "report", str(out), "--json")
     assert json.loads(told.stdout) == []
     assert "2 runs failed" in told.stderr
 
 
 def test_names_with_brackets_are_shown_as_they_are(tmp_path: Path) -> None:
     path = sweep_file(tmp_path, ["Infex(LinUCB, listed([1, 2]))"])
-    found = infex("run", path, "--out", str(tmp_path / "[red]a"), "--workers", "1")
+    found = infex("lab", "run", path, "--out", str(tmp_path / "[red]a"), "--workers", "1")
     assert found.exit_code == 0
     assert "Infex(LinUCB, listed([1, 2]))" in found.output
     red = infex(
-        "run", sweep_file(tmp_path, ["tests.lab.sweeps.players:Styled"]), "--out", str(tmp_path / "b")
+        "lab", "run", sweep_file(tmp_path, ["tests.lab.sweeps.players:Styled"]), "--out", str(tmp_path / "b")
     )
     assert red.exit_code == 0
     assert show_of(tmp_path / "b", "[bold]x[/]") == ["[bold]x[/]"]
@@ -306,7 +310,7 @@ def show_of(folder: Path, name: str) -> list[str]:
     return list(dict.fromkeys(line.split()[0] for line in out.getvalue().splitlines() if "[bold]" in line))
 
 
-@pytest.mark.parametrize("place", ["infex.cli.sweeping.write_report", "infex.lab.sweep.chunked"])
+@pytest.mark.parametrize("place", ["infex.lab.report.write_report", "infex.lab.sweep.chunked"])
 def test_ctrl_c_anywhere_ends_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -314,12 +318,16 @@ def test_ctrl_c_anywhere_ends_with_its_code(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(place, interrupted)
-    found = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1")
+    found = infex(
+        "lab", "run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1"
+    )
     assert found.exit_code == 130
     assert "interrupted" in found.output
 
 
-@pytest.mark.parametrize("command", [["report", "nowhere"], ["compare", "A", "B", "--in", "nowhere"]])
+@pytest.mark.parametrize(
+    "command", [["lab", "report", "nowhere"], ["lab", "compare", "A", "B", "--in", "nowhere"]]
+)
 def test_ctrl_c_in_reading_commands_ends_with_its_code(
     monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
@@ -335,7 +343,7 @@ def test_warnings_of_infex_are_said_once_and_others_are_not(tmp_path: Path, work
     path = Path(sweep_file(tmp_path, ["LinUCB", "Infex(LinUCB, logarithmic(1))"]))  # which is made twice
     own = '[[environments]]\nkind = "object"\nobject = "tests.lab.sweeps.players:far"\n'
     path.write_text(f"{path.read_text()}\n{own}")
-    found = infex("run", str(path), "--out", str(tmp_path / "a"), "--workers", workers)
+    found = infex("lab", "run", str(path), "--out", str(tmp_path / "a"), "--workers", workers)
     assert found.exit_code == 0
     lines = [line for line in found.stderr.splitlines() if line.startswith("warning: ")]
     assert [line.split()[1:5] for line in lines] == [
@@ -348,16 +356,17 @@ def test_warnings_of_infex_are_said_once_and_others_are_not(tmp_path: Path, work
 
 def test_the_title_of_a_file_stays(tmp_path: Path) -> None:
     path = sweep_file(tmp_path, ["Greedy"], title="Mine & yours")
-    assert infex("run", path, "--out", str(tmp_path / "a"), "--workers", "1").exit_code == 0
+    assert infex("lab", "run", path, "--out", str(tmp_path / "a"), "--workers", "1").exit_code == 0
     page = tmp_path / "a" / "report.html"
     assert "<h1>Mine &amp; yours</h1>" in page.read_text()
     page.unlink()
-    assert infex("report", str(tmp_path / "a")).exit_code == 0
+    assert infex("lab", "report", str(tmp_path / "a")).exit_code == 0
     assert "<h1>Mine &amp; yours</h1>" in page.read_text()
 
 
 def test_policies_to_compare_are_read_as_the_catalogue_reads_them(folder: Path) -> None:
     words = [
+        "lab",
         "compare",
         "Infex( LinUCB(), every(5), data='shared' )",
         "Greedy()",
@@ -365,14 +374,14 @@ def test_policies_to_compare_are_read_as_the_catalogue_reads_them(folder: Path) 
         str(folder),
         "--json",
     ]
-    plain = ["compare", "Infex(LinUCB, every(5))", "Greedy", "--in", str(folder), "--json"]
+    plain = ["lab", "compare", "Infex(LinUCB, every(5))", "Greedy", "--in", str(folder), "--json"]
     assert infex(*words).output == infex(*plain).output
 
 
 def test_faults_in_a_users_module_come_as_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "misspelt.py").write_text("def f(:\n")
     monkeypatch.syspath_prepend(tmp_path)
-    found = infex("run", sweep_file(tmp_path, ["misspelt:f"]), "--out", str(tmp_path / "a"))
+    found = infex("lab", "run", sweep_file(tmp_path, ["misspelt:f"]), "--out", str(tmp_path / "a"))
     assert found.exit_code == 2
     assert "cannot load 'misspelt:f': invalid syntax (misspelt.py, line 1)" in found.output
     assert "Traceback" not in found.output
@@ -382,8 +391,8 @@ def test_faults_in_a_users_module_come_as_one_line(tmp_path: Path, monkeypatch: 
 def test_a_policy_that_failed_always_is_told_from_one_that_is_unknown(tmp_path: Path) -> None:
     failing = "tests.lab.sweeps.players:failing"
     out = str(tmp_path / "a")
-    infex("run", sweep_file(tmp_path, ["Greedy", failing]), "--out", out, "--workers", "1")
-    found = infex("compare", "Greedy", failing, "--in", out)
+    infex("lab", "run", sweep_file(tmp_path, ["Greedy", failing]), "--out", out, "--workers", "1")
+    found = infex("lab", "compare", "Greedy", failing, "--in", out)
     assert found.exit_code == 2
     assert f"all runs of '{failing}' failed: see failures.json" in found.output
 
@@ -419,18 +428,18 @@ def test_tables_cut_no_number_and_no_name(
 
 
 def test_what_was_played_is_told_from_what_was_there(tmp_path: Path) -> None:
-    words = ["run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1"]
+    words = ["lab", "run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1"]
     assert "2 runs played in " in infex(*words).stderr
     again = infex(*words).stderr
     assert "0 runs played in " in again
     assert "; 2 were there already" in again
     assert "held another sweep" not in again
-    more = infex("run", sweep_file(tmp_path, ["Greedy", "Uniform"]), *words[2:]).stderr
+    more = infex("lab", "run", sweep_file(tmp_path, ["Greedy", "Uniform"]), *words[3:]).stderr
     assert "2 runs played in " in more
     assert "held another sweep" not in more  # of which all is still there
-    other = infex("run", sweep_file(tmp_path, ["Uniform"]), *words[2:])
+    other = infex("lab", "run", sweep_file(tmp_path, ["Uniform"]), *words[3:])
     assert "this folder held another sweep; its runs are kept, its table and figures" in other.stderr
-    forced = infex("run", sweep_file(tmp_path, ["Greedy"]), *words[2:], "--force")
+    forced = infex("lab", "run", sweep_file(tmp_path, ["Greedy"]), *words[3:], "--force")
     assert "held another sweep" not in forced.stderr
 
 
@@ -442,7 +451,7 @@ def test_errors_come_without_a_progress_bar(tmp_path: Path, monkeypatch: pytest.
         (str(tmp_path), f"Error: the folder {tmp_path} has other contents; name another, or --force"),
         (str(tmp_path / "file" / "a"), "Error: cannot write to "),
     ):
-        found = infex("run", path, "--out", out)
+        found = infex("lab", "run", path, "--out", out)
         assert found.exit_code == 2
         assert found.output.startswith(message)
         assert len(found.output.splitlines()) == 1
@@ -451,7 +460,7 @@ def test_errors_come_without_a_progress_bar(tmp_path: Path, monkeypatch: pytest.
         raise InvalidSetting("no scheduler answers")
 
     monkeypatch.setattr("infex.lab.sweep.outcomes_of", broken)
-    found = infex("run", path, "--out", str(tmp_path / "a"))
+    found = infex("lab", "run", path, "--out", str(tmp_path / "a"))
     assert found.exit_code == 2
     assert "Error: no scheduler answers" in found.output
     assert "compiling" not in found.output
@@ -459,11 +468,14 @@ def test_errors_come_without_a_progress_bar(tmp_path: Path, monkeypatch: pytest.
 
 def test_an_unfinished_sweep_is_told_from_none(tmp_path: Path) -> None:
     Folder(tmp_path / "a").__exit__()
-    for words in (["report", str(tmp_path / "a")], ["compare", "A", "B", "--in", str(tmp_path / "a")]):
+    for words in (
+        ["lab", "report", str(tmp_path / "a")],
+        ["lab", "compare", "A", "B", "--in", str(tmp_path / "a")],
+    ):
         found = infex(*words)
         assert found.exit_code == 2
         assert "is unfinished: run the same command again to go on" in found.output
-    assert "holds no results of a sweep" in infex("report", str(tmp_path)).output
+    assert "holds no results of a sweep" in infex("lab", "report", str(tmp_path)).output
 
 
 @pytest.mark.parametrize("command", ["run", "reproduce"])
@@ -471,7 +483,7 @@ def test_the_summary_comes_as_json(tmp_path: Path, command: str) -> None:
     out = ["--out", str(tmp_path / "a"), "--workers", "1", "--json"]
     failing = "tests.lab.sweeps.players:failing"
     if command == "run":
-        words = ["run", sweep_file(tmp_path, ["Greedy", failing])]
+        words = ["lab", "run", sweep_file(tmp_path, ["Greedy", failing])]
     else:
         words = ["reproduce", *SMALL[:-2], "--policy", "Greedy", "--policy", failing]
     found = infex(*words, *out)
@@ -481,7 +493,7 @@ def test_the_summary_comes_as_json(tmp_path: Path, command: str) -> None:
 
 
 def test_the_example_is_a_sweep(tmp_path: Path) -> None:
-    found = infex("run", "--example")
+    found = infex("lab", "run", "--example")
     assert found.exit_code == 0
     path = tmp_path / "sweep.toml"
     path.write_text(found.output)
@@ -493,10 +505,10 @@ def test_the_example_is_a_sweep(tmp_path: Path) -> None:
 
 
 def test_help_names_every_key_of_a_file() -> None:
-    text = infex("run", "--help").output
+    text = infex("lab", "run", "--help").output
     for field in msgspec.structs.fields(SweepFile):
         assert re.search(rf"^  {field.name} ", text, re.M), field.name
-    assert "lower_bound(gap, which=2, " in infex("run", "--kinds").output
+    assert "lower_bound(gap, which=2, " in infex("lab", "run", "--kinds").output
     for line in infex("--help").output.splitlines()[1:]:
         assert not line.endswith("...")
 
@@ -505,12 +517,12 @@ def test_names_that_infex_prints_are_policies(tmp_path: Path) -> None:
     own = "tests.lab.sweeps.players:middle"
     path = sweep_file(tmp_path, ["Greedy"], bases=[own], schedules=["every(20)"])
     out = str(tmp_path / "a")
-    assert infex("run", path, "--out", out, "--workers", "1").exit_code == 0
+    assert infex("lab", "run", path, "--out", out, "--workers", "1").exit_code == 0
     name = f"Infex({own}, every(20))"
-    again = infex("run", sweep_file(tmp_path, [name]), "--out", out, "--workers", "1")
+    again = infex("lab", "run", sweep_file(tmp_path, [name]), "--out", out, "--workers", "1")
     assert "0 runs played in" in again.stderr
     assert read(out).bases == {name: own}
-    assert infex("compare", f"Infex( {own},every(20))", name, "--in", out).exit_code == 0
+    assert infex("lab", "compare", f"Infex( {own},every(20))", name, "--in", out).exit_code == 0
 
 
 def test_ctrl_c_that_nobody_could_raise_still_ends_the_command(
@@ -522,7 +534,9 @@ def test_ctrl_c_that_nobody_could_raise_still_ends_the_command(
         return chunked(tasks)
 
     monkeypatch.setattr("infex.lab.sweep.chunked", swallowed)
-    found = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1")
+    found = infex(
+        "lab", "run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1"
+    )
     assert found.exit_code == 130
     assert "the same command goes on from there" in " ".join(found.stderr.split())
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infex.cli.extras import EXTRAS_OF_COMMANDS, is_of_extras, needed_by
+from infex.cli import COMMANDS, extras_with, needed_by
 
 OF_EXPERIMENTS = ("joblib", "pyarrow", "matplotlib", "scipy", "dask", "pandas", "polars", "psycopg")
 PROGRAM = f"""
@@ -39,12 +39,9 @@ def test_the_service_and_its_tokens_need_no_library_of_experiments(tmp_path: Pat
 
 
 def test_a_command_whose_libraries_are_missing_says_what_to_install() -> None:
-    code, words = said("run", "sweep.toml", "--out", "results")
+    code, words = said("lab", "run", "sweep.toml", "--out", "results")
     assert code == 2
-    assert "joblib is missing; infex run needs: pip install 'infex[experiments]'" in words
-    code, words = said("--help")
-    assert code == 0
-    assert all(name in words for name in EXTRAS_OF_COMMANDS)
+    assert "pyarrow is missing; infex lab run needs: pip install 'infex[experiments]'" in words
 
 
 @pytest.mark.parametrize(
@@ -52,7 +49,8 @@ def test_a_command_whose_libraries_are_missing_says_what_to_install() -> None:
     [
         ("click", ["serve"], "infex serve needs: pip install 'infex[service]'"),
         ("click", ["study", "list"], "infex study needs: pip install 'infex[study]'"),
-        ("click", ["run", "sweep.toml"], "infex run needs: pip install 'infex[experiments]'"),
+        ("click", ["lab", "run", "sweep.toml"], "infex lab run needs: pip install 'infex[experiments]'"),
+        ("click", ["lab"], "infex lab needs: pip install 'infex[experiments]'"),
         ("click", ["--help"], "the commands need: pip install 'infex[experiments]'"),
         (
             "uvicorn",
@@ -82,11 +80,33 @@ def test_a_missing_library_is_said_with_the_extra_of_the_command(
 def test_a_library_that_a_commands_own_extra_lacks_is_found_in_another() -> None:
     assert "infex[postgres]" in needed_by("serve", "psycopg")
     assert "infex[service]" in needed_by("serve", "prometheus_client")
-    assert not is_of_extras("numpy")
-    assert not is_of_extras("mine")
+    assert not extras_with("numpy")
+    assert not extras_with("mine")
 
 
 def test_every_extra_of_a_command_has_what_commands_are_made_of() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    for extra in EXTRAS_OF_COMMANDS.values():
-        assert "click" in project["optional-dependencies"][extra]
+    for command in COMMANDS.values():
+        assert "click" in project["optional-dependencies"][command.extra]
+
+
+def test_help_lists_all_commands_and_imports_none_of_them() -> None:
+    """Nor any library but click."""
+    program = (
+        "import sys\n"
+        "from infex.cli.main import main\n"
+        "before = set(sys.modules)\n"
+        "main(sys.argv[1:], prog_name='infex', standalone_mode=False)\n"
+        "print(sorted(name for name in set(sys.modules) - before if '_command' in name))\n"
+        f"print([name for name in {(*OF_EXPERIMENTS, 'rich', 'msgspec', 'apsw')} if name in sys.modules])\n"
+    )
+    for words, listed in (
+        (["--help"], [path for path in COMMANDS if " " not in path]),
+        (["lab", "--help"], [path.split()[1] for path in COMMANDS if " " in path]),
+    ):
+        ran = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True)
+        assert ran.stdout.splitlines()[-2:] == ["[]", "[]"], ran.stderr
+        shown = [
+            line.split()[0] for line in ran.stdout.splitlines() if line.startswith("  ") and line.strip()
+        ]
+        assert [name for name in shown if name in listed] == listed

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from docs.building import command_pages, pages
 from infex.cli.main import main
+from tests.documents.test_pages import unknown_words
 
 
 def test_every_command_and_option_is_on_the_page() -> None:
@@ -28,7 +30,7 @@ def test_every_command_and_option_is_on_the_page() -> None:
 
 def test_help_and_page_have_the_same_words() -> None:
     page = " ".join(command_pages.write("", []).split())
-    said = CliRunner().invoke(main, ["bound", "--help"]).output
+    said = CliRunner().invoke(main, ["lab", "bound", "--help"]).output
     first = " ".join(said.split("\n\n")[1].split())
     assert first.split(".")[0] in page
 
@@ -87,3 +89,15 @@ def test_every_command_that_is_named_somewhere_exists() -> None:
         assert first not in groups or not second or f"{first} {second}" in paths, (
             f"{path} names `infex {first} {second}`"
         )
+
+
+def test_every_example_of_help_is_a_command_with_its_options() -> None:
+    """What stands behind two blanks says what an example does."""
+    context = click.Context(main, info_name="infex")
+    helps = [main.help, *(command.help for command, _ in command_pages.walk(main, context))]
+    lines = [line.strip() for text in helps for line in (text or "").splitlines()]
+    examples = [re.split(r" {2,}", line)[0] for line in lines if re.match(r"infex [a-z]+ ?[^|]*$", line)]
+    assert len(examples) > 40
+    for example in examples:
+        words = shlex.split(example.partition(" > ")[0])[1:]
+        assert not unknown_words(words), example

@@ -2,7 +2,7 @@
 
 `Setting` says what a problem is like; `linucb`, `lints` and `infex` bound the regret in it, and each
 bound says whether it is vacuous. `formulas` has every equation by itself, for numbers or arrays.
-`infex verify` checks the statements behind them on fresh runs (room `infex.lab.verification`).
+`infex lab verify` checks the statements behind them on fresh runs (room `infex.lab.verification`).
 """
 
 from infex.lab.theory.bounds import Bound, Ellipsoid, Setting, Span, ellipsoid, lints, linucb

@@ -98,7 +98,7 @@ def test_challenges_are_chosen_by_name() -> None:
 def test_the_command_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(challenges, "SUITE_HORIZON", 50)
     out = tmp_path / "suite"
-    given = ["suite", "--only", "lower bound", "--seeds", "2", "--workers", "1", "--out", str(out)]
+    given = ["lab", "suite", "--only", "lower bound", "--seeds", "2", "--workers", "1", "--out", str(out)]
     found = CliRunner().invoke(main, [*given, "--policy", "LinUCB(scale=0.2)"])
     assert found.exit_code == 0, found.output
     assert "LinUCB(scale=0.2)" in found.output
@@ -113,12 +113,12 @@ def test_the_command_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def suite_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """`infex suite` with 14 seeds of 50 rounds of two challenges, always into one folder."""
+    """`infex lab suite` with 14 seeds of 50 rounds of two challenges, always into one folder."""
     monkeypatch.setattr(challenges, "SUITE_HORIZON", 50)
     (tmp_path / "entrants.py").write_text(ENTRANTS)
     monkeypatch.syspath_prepend(str(tmp_path))
     only = ["--only", "the paper's", "--only", "lower bound"]
-    given = ["suite", *only, "--seeds", "14", "--workers", "1", "--out", str(tmp_path / "out")]
+    given = ["lab", "suite", *only, "--seeds", "14", "--workers", "1", "--out", str(tmp_path / "out")]
     return lambda *more: CliRunner().invoke(main, [*given, *more], env={"COLUMNS": "200"})
 
 

@@ -179,7 +179,7 @@ def test_an_unfinished_folder_knows_its_sweep(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         sweep.run(workers=1, out=tmp_path / "a", progress=stop)
-    with pytest.raises(InfexError, match=r"is unfinished: .* or infex run "):
+    with pytest.raises(InfexError, match=r"is unfinished: .* or infex lab run "):
         infex.lab.Results.load(tmp_path / "a")
     found = sweep_in(tmp_path / "a").run(workers=1, out=tmp_path / "a")
     assert found.about["earlier"] > 0
