@@ -11,7 +11,8 @@ import joblib
 
 from infex.files import replace
 from infex.lab import changing_arms, paper
-from infex.lab.reports import page, rendered, write_figures
+from infex.lab.reports.figures import rendered, write_figures
+from infex.lab.reports.page import page
 from infex.lab.reports.series import Look
 from infex.lab.results import Results
 from infex.lab.simulation.simulator import cores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, overload
 
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
     from infex.lab.reports.series import Look
     from infex.lab.sweep import Sweep
+
+
+Drawn = Sequence["str | Policy"] | Mapping[Any, str] | None
+LEAST_GRID = 4  # values of a setting
 
 
 @final
@@ -232,14 +236,26 @@ class Results(PlayedRuns):
         """
         return comparison.summary(self)
 
-    def latex(self, show: Look = "std") -> str:
-        """Final regret as a LaTeX table (booktabs): a row for each policy, a column for each problem.
+    def latex(
+        self,
+        show: Look = "std",
+        *,
+        policies: Drawn = None,
+        against: str | Policy | None = None,
+        caption: str | None = None,
+        label: str = "tab:regret",
+    ) -> str:
+        r"""Final regret as a LaTeX table (booktabs): a row for each policy, a column for each problem.
 
-        `show` as in `plot`: means with standard deviations or intervals, or medians with quartiles.
+        `show` and `policies` are as in `plot`. Bold are the least of a column and all that are not
+        significantly worse, paired over seeds (Wilcoxon's test, 5 %, Holm's correction); with `against`, a
+        dagger marks what differs significantly from that policy. `caption` is LaTeX; without one it says what
+        the numbers are.
         """
         from infex.lab.reports.latex import latex
 
-        return latex(self, show)
+        other = None if against is None else self.known(against)
+        return latex(self, show, self._named(policies), other, caption, label)
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
@@ -258,31 +274,81 @@ class Results(PlayedRuns):
 
     def plot(
         self,
-        dim: int | None = None,
         *,
+        policies: Drawn = None,
         show: Look | None = None,
         log: bool = False,
+        times: bool = False,
+        columns: int | None = None,
+        size: tuple[float, float] | None = None,
         against: str | None = None,
         **only: object,
     ) -> Figure:
-        """A matplotlib figure of regret and time, with a row for each problem.
+        """A matplotlib figure of regret, with a panel for each problem.
 
-        `dim` and `only` keep runs whose columns have these values, or one of a list, as in `against`:
-        `plot(dim=10, policy=["LinUCB", "Greedy"])`, `plot(arms=50, scale=0.2)`. `show` is "std" (means with
-        one standard deviation, as if nothing is said), "interval" (means with intervals of 95 %) or "median"
-        (medians with quartiles); with `log`, regret and rounds have logarithmic axes.
+        `policies` are drawn in the order given; a dict, {policy: name}, names them in the legend. `only`
+        keeps runs whose columns have these values, or one of a list, as in `against`: `plot(dim=10)`,
+        `plot(arms=50, scale=0.2)`. `show` is "std" (means with one standard deviation, as if nothing is
+        said), "interval" (means with intervals of 95 %) or "median" (medians with quartiles); with `log`,
+        regret and rounds have logarithmic axes. With `times` a panel of computation times stands beside each.
+        `columns` is how many problems stand side by side, `size` is width and height in inches.
 
-        With `against` it is final regret against the values of that setting. If no `show` is given it has
-        means with one standard error, and medians; with `log`, regret has a logarithmic axis, and so has the
-        setting if its values are positive numbers.
+        A grid of settings, such as "LinUCB(scale=[0.1, 0.2, 0.5, 1])", is drawn as final regret against that
+        setting; `against` names another setting, or is "round" for regret by round. If no `show` is given it
+        has means with one standard error, and medians; with `log`, regret has a logarithmic axis, and so has
+        the setting if its values are positive numbers.
         """
-        from infex.lab.reports import figure
+        from infex.lab.reports.figures import regret_figure
 
-        if dim is not None:
-            only["dim"] = dim
-        if against is not None:
-            return self.against(against, **only).plot(show, log)
-        return figure(self._only(only), show=show or "std", log=log)
+        names = self._named(policies)
+        kept = self._only(only if policies is None else {"policy": list(names)} | only)
+        setting = kept.grid_setting() if against is None else against
+        if setting not in (None, "round"):
+            return kept.against(setting).plot(show, log, size, kept._without(setting, names))
+        layout: dict[str, Any] = {"times": times, "columns": columns, "size": size}
+        return regret_figure(kept, kept.cells, names=names, show=show or "std", log=log, **layout)
+
+    def _named(self, policies: Drawn) -> dict[str, str]:
+        """The policies to draw, by their names in the table, with the names that readers see."""
+        if policies is None:
+            return {policy: policy for policy in self.policies}
+        if isinstance(policies, Mapping):
+            return {self.known(policy): name for policy, name in policies.items()}
+        if isinstance(policies, str):
+            raise InvalidSetting(f"policies must be a list, or a dict of names, got the text {policies!r}")
+        known = [(self.known(policy), policy) for policy in policies]
+        return {name: given if isinstance(given, str) else name for name, given in known}
+
+    def grid_setting(self) -> str | None:
+        """The setting of policies that a sweep went through, if a grid of it is what was played.
+
+        It is the number with the most values, if there are at least 4 and most policies have one.
+        """
+        values: dict[str, dict[str, float]] = {}
+        for record in self.settings["policies"]:
+            if record["policy"] in self.policies:
+                for setting, value in record.items():
+                    if (
+                        isinstance(value, int | float)
+                        and not isinstance(value, bool)
+                        and setting != "horizon"
+                    ):
+                        values.setdefault(setting, {})[record["policy"]] = value
+        counts = {
+            setting: len(set(found.values()))
+            for setting, found in values.items()
+            if len(found) > len(self.policies) / 2
+        }
+        most = max(counts, key=counts.__getitem__, default=None)
+        return most if most is not None and counts[most] >= LEAST_GRID else None
+
+    def _without(self, setting: str, names: Mapping[str, str]) -> dict[str, float]:
+        """Mean regret of the policies that do not have a setting, by their names, if there is one problem."""
+        having = {record["policy"] for record in self.settings["policies"] if record.get(setting) is not None}
+        if len(self.cells) > 1 or not having:
+            return {}
+        rest = [policy for policy in self.policies if policy not in having]
+        return {names[policy]: self.spread(self.cells[0], policy).mean for policy in rest}
 
     def _only(self, only: dict[str, object]) -> Results:
         """The runs whose columns have these values, or one of a list; policies are named as everywhere."""

@@ -188,15 +188,22 @@ class Against:
         ]
         return Table(pa.Table.from_pylist(rows))
 
-    def plot(self, show: Look | None = None, log: bool = False) -> Figure:
+    def plot(
+        self,
+        show: Look | None = None,
+        log: bool = False,
+        size: tuple[float, float] | None = None,
+        levels: Mapping[str, float] | None = None,
+    ) -> Figure:
         """A matplotlib figure: mean regret with one standard error, and medians.
 
-        `show` draws other bars, as in `Results.plot`. With `log` regret has a
-        logarithmic axis, and so has the setting if its values are positive numbers.
+        `show` draws other bars, and `size` is width and height, as in `Results.plot`. With `log` regret has a
+        logarithmic axis, and so has the setting if its values are positive numbers. `levels` are drawn as
+        lines across, such as the regret of policies that do not have the setting.
         """
-        from infex.lab.reports import setting_figure
+        from infex.lab.reports.figures import setting_figure
 
-        return setting_figure(self.setting, self.lines, show, log)
+        return setting_figure(self.setting, self.lines, show, log, size, levels or {})
 
 
 def against(finals: pa.Table, setting: str) -> Against:

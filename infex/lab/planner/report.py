@@ -31,7 +31,7 @@ def front_figure(plan: Plan) -> Figure:
 
     Every mark is a mean over fresh problems and has its interval; what only the race has met is not drawn.
     """
-    from infex.lab.reports.paper_figure import PaperFigure
+    from infex.lab.reports.figures import PaperFigure
 
     drawn = PaperFigure(figsize=(7.0, 5.0), layout="constrained")
     axes = drawn.subplots()

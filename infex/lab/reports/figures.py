@@ -1,94 +1,90 @@
-"""Figures for papers: regret with its spread on the left, computation time on the right."""
+"""Figures that a paper can take as they are. This module imports matplotlib: import it where one draws."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from infex._stats import mean_intervals, spread
-from infex.checks import one_of
+from infex.arrays import Floats, Integers
+from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.lab.reports.series import (
     DASHES,
     LOOKS,
     OTHER_COLOURS,
-    Floats,
     Look,
-    P,
-    Shown,
     Strip,
     Style,
     plain_frame,
-    played,
     small_legend,
     strip,
     styles,
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+    from infex.lab.results import Cell, Results
+    from infex.lab.runs import SettingLine
 
 DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
 FIGURE_DPI = 150
-SVG_SALT = "infex"  # without it, the ids in an SVG are random
 FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date would differ in every run
     "png": {"Software": DRAWN_BY},
     "svg": {"Creator": DRAWN_BY, "Date": None},
     "pdf": {"Creator": DRAWN_BY, "CreationDate": None},
 }
+FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
+LETTER_SIZE = 9  # points
+
+# Files
 
 
 def file_settings() -> AbstractContextManager[None]:
     """Settings of matplotlib with which every file is written, while the context is open.
 
     Fonts in PDF and PostScript are TrueType (Type 42): many conferences refuse matplotlib's default, Type 3.
+    Without a salt, the ids in an SVG would be random.
     """
-    from matplotlib import rc_context
+    return rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "infex"})
 
-    return rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": SVG_SALT})
+
+class PaperFigure(Figure):
+    """A matplotlib figure that is written with these settings, also by its own `savefig`."""
+
+    def savefig(self, *args: Any, **settings: Any) -> None:
+        """As `matplotlib.figure.Figure.savefig`."""
+        with file_settings():
+            super().savefig(*args, **settings)
 
 
 def picture(figure: Figure, kind: str) -> bytes:
-    """A figure in one of the formats."""
+    """A figure as a file of one of the formats."""
     sink = BytesIO()
     with file_settings():
         figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
     return sink.getvalue()
 
 
-def placed_picture(figure: Figure, kind: str) -> bytes:
-    """The same, of a figure whose parts have their places: `savefig` would draw it once more for them."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    sink = BytesIO()
-    write: dict[str, Any] = {
-        "png": FigureCanvasAgg.print_png,
-        "svg": FigureCanvasSVG.print_svg,
-        "pdf": FigureCanvasPdf.print_pdf,
-    }
-    canvas = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}[kind](figure)
-    figure.set_dpi(FIGURE_DPI)
-    with file_settings():
-        write[kind](canvas, sink, metadata=FORMATS[kind])
-    return sink.getvalue()
-
-
 def format_of(path: Path) -> str:
-    """The format that a file's name asks for, if it can be drawn."""
+    """The format that a file's name asks for; InvalidSetting for one that is not drawn."""
     kind = path.suffix[1:].lower()
     if kind not in FORMATS:
         raise InvalidSetting(f"a picture is a file .png, .svg or .pdf, got {path}")
@@ -101,72 +97,14 @@ def write_figure(figure: Figure, path: Path) -> Path:
     return path
 
 
-FIGURE_WIDTH = 10.5  # inches
-LETTER_SIZE = 9  # points
-LEGEND_LINE = 0.18  # inches
-NAME_WIDTH = 100  # characters in a line of the legend
-NAME_WIDTH_BESIDE_TIMES = 34  # characters
-LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
-FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
-
-
-def figure(results: Shown[P], dim: int | None = None, *, show: Look = "std", log: bool = False) -> Figure:
-    """A matplotlib figure with a row for each problem, or each of one dimension, in the `show` of `strip`.
-
-    With `log` both axes of regret are logarithmic.
-    """
-    from infex.lab.reports.paper_figure import PaperFigure
-
-    cells = [cell for cell in results.cells if dim in (None, cell.dim)]
-    if not cells:
-        raise InvalidSetting("there is nothing to draw: no run went well")
-    looks = styles(results.policies, results.bases, results.rules)
-    heights = [_height(played(results, cell)) for cell in cells]
-    labels = [policy for policy in results.policies if any(results.has(cell, policy) for cell in cells)]
-    names = [_wrapped(label, NAME_WIDTH) for label in labels]
-    columns = _columns(names)
-    below = 0.55 + LEGEND_LINE * sum(name.count("\n") + 1 for name in names) / columns
-    drawn = PaperFigure(figsize=(FIGURE_WIDTH, sum(heights) + below), layout="constrained")
-    axes = drawn.subplots(len(cells), 2, squeeze=False, width_ratios=(3, 2), height_ratios=heights)
-    for (left, right), cell in zip(axes, cells, strict=True):
-        _regret(left, results, cell, looks, show, log)
-        _time(right, results, cell, looks)
-    axes[-1][0].set_xlabel("round")
-    axes[-1][1].set_xlabel("time a run: dots are medians")
-    lines = {line.get_label(): line for left, _ in axes for line in left.get_lines()}
-    handles = [lines[label] for label in labels]
-    drawn.legend(
-        handles,
-        names,
-        loc="outside lower center",
-        ncols=columns,
-        frameon=False,
-        handlelength=3.2,
-        fontsize=LETTER_SIZE,
-    )
-    return drawn
-
-
-def _wrapped(name: str, width: int) -> str:
-    """A name in at most two lines of `width` characters."""
-    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" ..."))
-
-
-def _columns(names: list[str]) -> int:
-    """The columns of a legend: as many as have room for the longest name, at most 4, of at least 3 names."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(size=LETTER_SIZE)
-    lines = [line for name in names for line in name.split("\n")]
-    longest = max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in lines) / 72
-    return max(1, min(int((FIGURE_WIDTH - 0.2) / (longest + 0.75)), 4, -(-len(names) // 3)))
-
-
-def _height(policies: list[str]) -> float:
-    """Inches for one problem: enough for the names beside its times."""
-    most = max(_wrapped(policy, NAME_WIDTH_BESIDE_TIMES).count("\n") + 1 for policy in policies)
-    return max(3.1, 0.7 + (0.05 + 0.135 * most) * len(policies))
+def rendered(results: Results, dim: int, *, show: Look = "std", log: bool = False) -> dict[str, bytes]:
+    """Regret and time on the problems of one dimension, in every format."""
+    with rc_context({"font.size": LETTER_SIZE}):
+        cells = [cell for cell in results.cells if cell.dim == dim]
+        drawn = regret_figure(results, cells, show=show, log=log, times=True)
+        drawn.draw_without_rendering()  # places all parts once, rather than for each format
+        drawn.set_layout_engine("none")
+        return {kind: picture(drawn, kind) for kind in FORMATS}
 
 
 def write_figures(
@@ -177,138 +115,191 @@ def write_figures(
     `numbers` are those of the figures, by dimension; without them figures count from 1.
     """
     numbers = numbers or {dim: number for number, dim in enumerate(figures, 1)}
-    written = [path for dim in figures for path in _write(figures[dim], folder / f"figure{numbers[dim]}")]
+    written = []
+    for dim, pictures in figures.items():
+        for kind, data in pictures.items():
+            written.append(folder / f"figure{numbers[dim]}.{kind}")
+            replace(written[-1], data)
     for path in folder.iterdir():
-        if path not in written and _is_drawn_by_us(path):
+        ours = FIGURE_FILE.fullmatch(path.name) and DRAWN_BY.encode() in path.read_bytes()
+        if ours and path not in written:
             path.unlink()
     return written
 
 
-def _write(pictures: Mapping[str, bytes], name: Path) -> Iterator[Path]:
-    """Writes a figure in every format; each file once it is there."""
-    for kind, data in pictures.items():
-        path = name.with_suffix(f".{kind}")
-        replace(path, data)
-        yield path
+# Regret by round, with or without time
+
+PANEL_WIDTH, PANEL_HEIGHT = 3.6, 2.7  # inches
+WIDTH_WITH_TIMES = 10.5  # inches
+LEGEND_LINE = 0.18  # inches
+NAME_WIDTH = 100  # characters in a line of the legend
+NAME_WIDTH_BESIDE_TIMES = 34  # characters
+LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
+LINES_WITHOUT_MARKERS = 6
+MARKERS = "os^vDPX<>ph*"
+MARKS_OF_A_LINE = 4  # markers and whiskers, spread over its rounds
+MOST_COLUMNS = 3  # of panels, unless more are asked for
 
 
-def _is_drawn_by_us(path: Path) -> bool:
-    return bool(FIGURE_FILE.fullmatch(path.name)) and DRAWN_BY.encode() in path.read_bytes()
+def regret_figure(
+    results: Results,
+    cells: Sequence[Cell],
+    *,
+    names: Mapping[str, str] | None = None,
+    show: Look = "std",
+    log: bool = False,
+    times: bool = False,
+    columns: int | None = None,
+    size: tuple[float, float] | None = None,
+) -> Figure:
+    """Regret by round, a panel for each problem; with `times` each has one of computation time beside it.
+
+    `names` are the policies to draw, in this order, with their names in the legend. `columns` is how many
+    problems stand side by side, and `size` the width and height in inches.
+    """
+    one_of("show", show, tuple(LOOKS))
+    names = names or {policy: policy for policy in results.policies}
+    names = {policy: name for policy, name in names.items() if any(results.has(c, policy) for c in cells)}
+    if not names:
+        raise InvalidSetting("there is nothing to draw: no run went well")
+    columns = whole("columns", columns, least=1) if columns else 1 if times else min(len(cells), MOST_COLUMNS)
+    columns = min(columns, len(cells))
+    rows = -(-len(cells) // columns)
+    legend = [_wrapped(name, NAME_WIDTH) for name in names.values()]
+    width, height = _size(size, len(names), rows, columns, legend, times)
+    drawn = PaperFigure(figsize=(width, height), layout="constrained")
+    ratios = (3, 2) * columns if times else (1,) * columns
+    grid = drawn.subplots(rows, len(ratios), squeeze=False, width_ratios=ratios)
+    panels = grid.reshape(-1, 2 if times else 1)
+    looks = styles(results.policies, results.bases, results.rules)
+    spreads = False
+    for panel, cell in zip(panels, cells, strict=False):
+        mine = {policy: name for policy, name in names.items() if results.has(cell, policy)}
+        spreads |= _draw_regret(panel[0], results, cell, mine, looks, show, log)
+        if times:
+            _draw_times(panel[1], results, cell, mine, looks)
+    for panel in panels[len(cells) :]:
+        for axes in panel:
+            axes.set_visible(False)
+    lines = {line.get_label(): line for panel in panels for line in panel[0].get_lines()}
+    drawn.legend(
+        [lines[policy] for policy in names],
+        legend,
+        loc="outside lower center",
+        ncols=_legend_columns(legend, width),
+        frameon=False,
+        handlelength=3.2,
+        fontsize=LETTER_SIZE,
+        title=LOOKS[show] if spreads else None,
+        title_fontsize=LETTER_SIZE - 1,
+    )
+    return drawn
 
 
-def rendered(results: Shown[P], dim: int, *, show: Look = "std", log: bool = False) -> dict[str, bytes]:
-    """The figure of one dimension in every format."""
-    from matplotlib import rc_context
+def _size(
+    size: tuple[float, float] | None, policies: int, rows: int, columns: int, legend: list[str], times: bool
+) -> tuple[float, float]:
+    """Width and height in inches: as asked for, or enough for all panels and the legend."""
+    if size is not None:
+        try:
+            width, height = size
+        except (TypeError, ValueError):
+            raise InvalidSetting(f"size must be a width and a height in inches, got {size!r}") from None
+        return real("the width of size", width, above=0), real("the height of size", height, above=0)
+    width = WIDTH_WITH_TIMES * columns if times else max(PANEL_WIDTH * columns, 1.6 * PANEL_WIDTH)
+    most = max(_wrapped(name, NAME_WIDTH_BESIDE_TIMES).count("\n") + 1 for name in legend)
+    panel = max(PANEL_HEIGHT, 0.7 + (0.05 + 0.135 * most) * policies) if times else PANEL_HEIGHT
+    lines = sum(name.count("\n") + 1 for name in legend) / _legend_columns(legend, width)
+    return width, panel * rows + 0.75 + LEGEND_LINE * lines
 
-    with rc_context({"font.size": LETTER_SIZE}):
-        drawn = figure(results, dim, show=show, log=log)
-        _place(drawn)
-        return {kind: placed_picture(drawn, kind) for kind in FORMATS}
 
-
-def _place(drawn: Figure) -> None:
-    """Places all parts of a figure, once: the engine would do it anew for each format."""
-    if engine := drawn.get_layout_engine():
-        engine.execute(drawn)
-    drawn.set_layout_engine("none")
-
-
-def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style], show: Look, log: bool) -> None:
-    """Regret with a band about each line, or with bars at the end where lines are many."""
-    strips = {policy: strip(results, cell, policy, show) for policy in played(results, cell)}
+def _draw_regret(
+    axes: Axes,
+    results: Results,
+    cell: Cell,
+    names: Mapping[str, str],
+    looks: Mapping[str, Style],
+    show: Look,
+    log: bool,
+) -> bool:
+    """Draws lines with a band each, or with bars where lines are many; is there any spread to be seen?"""
+    strips = {policy: strip(results, cell, policy, show) for policy in names}
     for place, (policy, each) in enumerate(strips.items()):
-        _draw_line(axes, each, looks[policy], policy)
+        colour, dash = looks[policy]
+        at = _marked(each.rounds, (place + 1) / (len(strips) + 1), log)
+        marker = MARKERS[place % len(MARKERS)] if len(strips) > LINES_WITHOUT_MARKERS else None
+        axes.plot(
+            each.rounds, each.line, color=colour, dashes=dash or (None, None), lw=1.4, label=policy,
+            marker=marker, markevery=at, ms=4,
+        )  # fmt: skip
         if each.has_band and len(strips) > LINES_WITH_BANDS:
-            _draw_bar(axes, each, looks[policy].colour, place / len(strips))
+            axes.vlines(each.rounds[at], each.low[at], each.high[at], color=colour, lw=0.8, alpha=0.7)
         elif each.has_band:
-            _draw_band(axes, each, looks[policy].colour)
-    _scale_axes(axes, list(strips.values()), log)
-    axes.set_ylabel(_regret_label(list(strips.values()), show))
-    axes.set_title(results.title(cell), loc="left", fontsize=10)
-    _quiet(axes)
+            axes.fill_between(each.rounds, each.low, each.high, color=colour, alpha=0.09, lw=0)
+    _scale_regret(axes, list(strips.values()), log)
+    axes.set_xlabel("round")
+    axes.set_ylabel("cumulative regret")
+    axes.set_title(results.title(cell), loc="left", fontsize=LETTER_SIZE)
+    plain_frame(axes)
+    axes.set_axisbelow(True)
+    return any(each.has_band for each in strips.values())
 
 
-def _draw_line(axes: Axes, each: Strip, look: Style, policy: str) -> None:
-    dashes = look.dash or (None, None)
-    axes.plot(each.rounds, each.line, color=look.colour, dashes=dashes, lw=1.5, label=policy)
+def _marked(rounds: Integers, share: float, log: bool) -> list[int]:
+    """Which recorded rounds have a mark: evenly spread, from a `share` of their distance on."""
+    shares = (np.arange(MARKS_OF_A_LINE) + share) / MARKS_OF_A_LINE
+    wanted = rounds[-1] ** shares if log else rounds[-1] * shares
+    return sorted({int(np.abs(rounds - t).argmin()) for t in wanted})
 
 
-def _draw_band(axes: Axes, each: Strip, colour: str) -> None:
-    axes.fill_between(each.rounds, each.low, each.high, color=colour, alpha=0.09, lw=0)
-
-
-def _draw_bar(axes: Axes, each: Strip, colour: str, place: float) -> None:
-    """The last band of a line, behind its last round; `place` from 0 to 1 is that among all bars."""
-    end = each.rounds[-1] * (1.02 + 0.2 * place)
-    axes.vlines(end, each.low[-1], each.high[-1], color=colour, lw=1.2, alpha=0.8)
-    axes.plot(end, each.line[-1], ".", color=colour, ms=4)
-
-
-def _regret_label(strips: list[Strip], show: Look) -> str:
-    if not any(each.has_band for each in strips):
-        return "regret: median" if show == "median" else "regret"
-    centre, spread = LOOKS[show].split(", ")
-    many = len(strips) > LINES_WITH_BANDS
-    return f"regret: {centre}; bars: {spread} at the end" if many else f"regret: {centre}, bands of {spread}"
-
-
-def _scale_axes(axes: Axes, strips: list[Strip], log: bool) -> None:
-    top = max(float(each.high.max()) for each in strips)
+def _scale_regret(axes: Axes, strips: Sequence[Strip], log: bool) -> None:
+    """Both axes from 0 to the last round and the highest band, or both logarithmic."""
+    last, top = int(strips[-1].rounds[-1]), max(float(each.high.max()) for each in strips)
     if log and top > 0:  # no logarithm shows what is nil throughout
-        _log_axes(axes, min(_least(each.line, top) for each in strips), top)
-    else:
-        _plain_axes(axes, int(strips[-1].rounds[-1]), top)
-
-
-def _plain_axes(axes: Axes, last: int, top: float) -> None:
-    """Both from 0, with few ticks of rounds."""
-    from matplotlib.ticker import MaxNLocator
-
+        least = min(float(np.min(each.line, where=each.line > 0, initial=top)) for each in strips)
+        axes.set_xscale("log")
+        axes.set_yscale("log", nonpositive="mask")
+        axes.set_ylim(max(least, 1e-4 * top) / 1.3, 1.3 * top)
+        axes.set_xlim(right=last)
+        return
     axes.set_ylim(0, 1.04 * top or 1)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, last)
     axes.set_xticks([t for t in MaxNLocator(5, integer=True).tick_values(0, last) if t <= last])
 
 
-def _log_axes(axes: Axes, least: float, top: float) -> None:
-    """Both logarithmic; regret from its least line on."""
-    axes.set_xscale("log")
-    axes.set_yscale("log", nonpositive="mask")
-    axes.set_ylim(least / 1.3, 1.3 * top)
-
-
-def _least(line: Floats, top: float) -> float:
-    """The least number above 0, or a ten-thousandth of the greatest of all if that is more."""
-    return max(float(np.min(line, where=line > 0, initial=top)), 1e-4 * top)
-
-
-def _time(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
-    """Median computation time; every run is a short mark."""
-    shown = list(reversed(played(results, cell)))
-    seconds = [np.maximum(results.seconds(cell, policy), 1e-9) for policy in shown]
-    for place, policy in enumerate(shown):
-        _draw_times(axes, seconds[place], place, looks[policy].colour)
-    _name_rows(axes, shown)
-    _scale_times(axes, min(float(each.min()) for each in seconds), max(float(each.max()) for each in seconds))
-    _quiet(axes)
-
-
-def _draw_times(axes: Axes, seconds: Floats, place: int, colour: str) -> None:
-    axes.plot(seconds, np.full(seconds.size, place), "|", color=colour, alpha=0.35, ms=6)
-    axes.plot(np.median(seconds), place, "o", color=colour, ms=5)
-
-
-def _name_rows(axes: Axes, policies: list[str]) -> None:
-    names = [_wrapped(policy, NAME_WIDTH_BESIDE_TIMES) for policy in policies]
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_ylim(-0.6, len(names) - 0.4)
-
-
-def _scale_times(axes: Axes, low: float, high: float) -> None:
+def _draw_times(
+    axes: Axes, results: Results, cell: Cell, names: Mapping[str, str], looks: Mapping[str, Style]
+) -> None:
+    """Median computation time of each policy; every run is a short mark."""
+    seconds = {policy: np.maximum(results.seconds(cell, policy), 1e-9) for policy in reversed(list(names))}
+    for place, (policy, each) in enumerate(seconds.items()):
+        axes.plot(each, np.full(each.size, place), "|", color=looks[policy].colour, alpha=0.35, ms=6)
+        axes.plot(np.median(each), place, "o", color=looks[policy].colour, ms=5)
+    shown = [_wrapped(names[policy], NAME_WIDTH_BESIDE_TIMES) for policy in seconds]
+    axes.set_yticks(range(len(shown)), shown, fontsize=8)
+    axes.set_ylim(-0.6, len(shown) - 0.4)
+    low, high = (end(float(end(each)) for each in seconds.values()) for end in (min, max))
     axes.set_xscale("log")
     axes.set_xlim(low / 1.25, high * 1.25)
     few = ticks(low / 1.2, high * 1.2)
     axes.set_xticks(few, [duration(tick) for tick in few])
     axes.set_xticks([], minor=True)
+    axes.set_xlabel("computation time of a run")
+    plain_frame(axes)
+    axes.set_axisbelow(True)
+
+
+def _legend_columns(names: list[str], width: float) -> int:
+    """As many columns as have room for the longest name, at most 4."""
+    font = FontProperties(size=LETTER_SIZE)
+    lines = [line for name in names for line in name.split("\n")]
+    longest = max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in lines) / 72
+    return max(1, min(int((width - 0.2) / (longest + 0.75)), 4))
+
+
+def _wrapped(name: str, width: int) -> str:
+    """A name in at most two lines of `width` characters."""
+    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" ..."))
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -339,71 +330,43 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def _quiet(axes: Axes) -> None:
-    plain_frame(axes)
-    axes.set_axisbelow(True)
+# Regret against a setting, and curves against the horizon
 
-
-SETTING_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
+LINE_COLOURS = ("#0072B2", "#D55E00", "#43862E", *OTHER_COLOURS)
+PLAIN_SIZE = (8.0, 5.0)  # inches
 MOST_TICKS = 12  # values that are all written at the axis
 STEEPEST = 20.0  # the largest value over the least, from which a logarithmic axis is used
 
 
-class Drawn(Protocol):
-    """One line: its name, the values of the setting, and the regrets of the runs with each value."""
-
-    @property
-    def name(self) -> str:
-        """What the legend says."""
-
-    @property
-    def values(self) -> Sequence[Any]:
-        """The values."""
-
-    @property
-    def regrets(self) -> Sequence[Floats]:
-        """Final regret of the runs with each value."""
-
-
 def setting_figure(
-    setting: str, lines: Sequence[Drawn], show: Look | None = None, log: bool = False
+    setting: str,
+    lines: Sequence[SettingLine],
+    show: Look | None = None,
+    log: bool = False,
+    size: tuple[float, float] | None = None,
+    levels: Mapping[str, float] = types.MappingProxyType({}),
 ) -> Figure:
-    """A matplotlib figure of regret with bars, a line for each name.
+    """Final regret against the values of a setting, a line with bars for each name.
 
     `show` as in `strip`, or None: means with one standard error, and medians as hollow dots. With `log`
-    regret has a logarithmic axis, and so have values that are positive numbers.
+    regret has a logarithmic axis, and so have values that are positive numbers. `levels` are drawn across.
     """
-    from infex.lab.reports.paper_figure import PaperFigure
-
     if show is not None:
         one_of("show", show, tuple(LOOKS))
-    drawn = PaperFigure(figsize=(8.0, 5.0), layout="constrained")
+    drawn = PaperFigure(figsize=size or PLAIN_SIZE, layout="constrained")
     axes = drawn.subplots()
     values = [value for line in lines for value in line.values]
-    words = _words(values)
-    for place, line in enumerate(lines):
-        colour, dash = SETTING_COLOURS[place % len(SETTING_COLOURS)], DASHES[place % len(DASHES)]
-        _draw(axes, line, words, colour, dash, show)
-    _scale(axes, words, values, log)
-    if log:
-        axes.set_yscale("log", nonpositive="mask")
-    else:
-        axes.set_ylim(bottom=0)
-    axes.set_xlabel(setting)
-    bars = "mean and standard error; hollow: median" if show is None else LOOKS[show]
-    axes.set_ylabel(f"final regret: {bars}")
-    plain_frame(axes)
-    small_legend(axes)
-    return drawn
-
-
-def _words(values: list[Any]) -> list[str]:
-    """The values in the order in which they come, where some are texts; else none."""
-    some_are_texts = any(isinstance(value, str) for value in values)
-    return list(dict.fromkeys(map(str, values))) if some_are_texts else []
-
-
-def _scale(axes: Axes, words: list[str], values: list[Any], log: bool) -> None:
+    words = list(dict.fromkeys(map(str, values))) if any(isinstance(each, str) for each in values) else []
+    for (colour, dash), line in zip(_line_styles(), lines, strict=False):
+        x = [words.index(str(value)) for value in line.values] if words else list(line.values)
+        centre, low, high = _centre_and_bars(line.regrets, show)
+        axes.plot(x, centre, color=colour, dashes=dash or (None, None), lw=1.6, marker=".", label=line.name)
+        bars = np.nan_to_num([centre - low, high - centre])
+        axes.errorbar(x, centre, bars, fmt="none", ecolor=colour, elinewidth=1.0, alpha=0.7)
+        if show is None:
+            axes.plot(x, list(map(np.median, line.regrets)), "o", mfc="none", color=colour, ms=5, alpha=0.8)
+    for (name, level), dash in zip(levels.items(), itertools.cycle(DASHES[1:]), strict=False):
+        axes.axhline(level, color="#7F7F7F", dashes=dash, lw=1.0, label=name)
     if words:
         axes.set_xticks(range(len(words)), words, rotation=20, ha="right", fontsize=8)
     elif min(values) > 0 and (log or max(values) >= STEEPEST * min(values)):
@@ -411,18 +374,21 @@ def _scale(axes: Axes, words: list[str], values: list[Any], log: bool) -> None:
         if len(set(values)) <= MOST_TICKS:
             axes.set_xticks(sorted(set(values)), [f"{value:g}" for value in sorted(set(values))])
             axes.set_xticks([], minor=True)
+    if log:
+        axes.set_yscale("log", nonpositive="mask")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(setting)
+    axes.set_ylabel("final regret")
+    plain_frame(axes)
+    legend = axes.legend(frameon=False, fontsize=8, handlelength=3.2, title_fontsize=8)
+    legend.set_title("mean and standard error; hollow: median" if show is None else LOOKS[show])
+    return drawn
 
 
-def _draw(
-    axes: Axes, line: Drawn, words: list[str], colour: str, dash: tuple[float, ...], show: Look | None
-) -> None:
-    x = [words.index(str(value)) for value in line.values] if words else list(line.values)
-    centre, low, high = _centre_and_bars(line.regrets, show)
-    axes.plot(x, centre, color=colour, dashes=dash or (None, None), lw=1.6, marker=".", label=line.name)
-    bars = np.nan_to_num([centre - low, high - centre])
-    axes.errorbar(x, centre, bars, fmt="none", ecolor=colour, elinewidth=1.0, alpha=0.7)
-    if show is None:
-        axes.plot(x, list(map(np.median, line.regrets)), "o", mfc="none", color=colour, ms=5, alpha=0.8)
+def _line_styles() -> Iterator[Style]:
+    """Styles without end, for lines that are no policies."""
+    return map(Style, itertools.cycle(LINE_COLOURS), itertools.cycle(DASHES))
 
 
 def _centre_and_bars(regrets: Sequence[Floats], show: Look | None) -> tuple[Floats, Floats, Floats]:
@@ -439,9 +405,6 @@ def _centre_and_bars(regrets: Sequence[Floats], show: Look | None) -> tuple[Floa
     return centre, centre - reach, centre + reach
 
 
-CURVE_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
-
-
 class Line(NamedTuple):
     """One curve; where `faint` is true it says nothing, and is drawn faintly."""
 
@@ -452,48 +415,35 @@ class Line(NamedTuple):
 
 
 def curves(
-    lines: Iterable[Line],
+    lines: Sequence[Line],
     *,
     title: str,
     ylabel: str,
     limit: Line | None = None,
     mark: float | None = None,
 ) -> Figure:
-    """A matplotlib figure: curves against the horizon, a dotted limit, a mark at one horizon."""
-    from infex.lab.reports.paper_figure import PaperFigure
-
-    drawn = PaperFigure(figsize=(8.0, 5.0), layout="constrained")
+    """Curves against the horizon, with a dotted limit and a mark at one horizon, on logarithmic axes."""
+    drawn = PaperFigure(figsize=PLAIN_SIZE, layout="constrained")
     axes = drawn.subplots()
-    given = list(lines)
-    for place, line in enumerate(given):
-        _draw_curve(axes, line, CURVE_COLOURS[place % len(CURVE_COLOURS)], DASHES[place % len(DASHES)])
-    if limit is not None:
-        axes.plot(limit.x, limit.y, color="#000000", lw=1.0, ls=":", label=limit.label)
+    for (colour, dash), line in zip(_line_styles(), lines, strict=False):
+        dashes = dash or (None, None)
+        y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
+        faint = np.zeros(y.size, bool) if line.faint is None else line.faint
+        if faint.any():
+            axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
+        axes.plot(line.x, np.where(faint, np.nan, y), color=colour, dashes=dashes, lw=1.8, label=line.label)
     if mark is not None:
         axes.axvline(mark, color="#7F7F7F", lw=0.8)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    if limit is not None:
-        axes.set_ylim(*_ends(given, limit))
+    if limit is not None:  # the axis ends about the limit, and at most a thousand times as high
+        axes.plot(limit.x, limit.y, color="#000000", lw=1.0, ls=":", label=limit.label)
+        highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in lines)
+        top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
+        axes.set_ylim(max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top)
     axes.set_xlabel("horizon T")
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left", fontsize=10)
     plain_frame(axes)
     small_legend(axes)
     return drawn
-
-
-def _draw_curve(axes: Axes, line: Line, colour: str, dash: tuple[float, ...]) -> None:
-    dashes = dash or (None, None)
-    y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
-    faint = np.zeros(y.size, bool) if line.faint is None else line.faint
-    if faint.any():
-        axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
-    axes.plot(line.x, np.where(faint, np.nan, y), color=colour, dashes=dashes, lw=1.8, label=line.label)
-
-
-def _ends(lines: list[Line], limit: Line) -> tuple[float, float]:
-    """The ends of the vertical axis: about the limit, and up to a thousand times as high."""
-    highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in lines)
-    top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
-    return max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top

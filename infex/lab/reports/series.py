@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-BASE_COLOURS = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
-OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
+BASE_COLOURS = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#43862E"}
+FAMILY_COLOURS = {  # of policies that explore with these bases: kin to the base's, and apart from each other
+    "LinUCB": ("#3F86F5", "#7A46F0", "#148C8C"),
+    "LinTS": ("#94701A", "#E6405F", "#B87878"),
+}
+OTHER_COLOURS = ("#C42CC8", "#808080", "#8C564B", "#6E8B00", "#D0489B", "#4C8C8A")
 DASHES = (
     (),
     (6.0, 2.0),
@@ -39,9 +43,10 @@ class Style(NamedTuple):
 
 
 def styles(policies: list[str], bases: dict[str, str], rules: dict[str, str]) -> dict[str, Style]:
-    """A style for each policy: the colour is that of its base, the dashes are those of its rule.
+    """A style for each policy: colours are those of its base's family, dashes those of its rule.
 
-    `rules` say when a policy explores: its schedule, and the data that the base has.
+    `rules` say when a policy explores: its schedule, and the data that the base has. A policy that explores
+    with LinUCB or LinTS has a colour of its own, as long as there are three rules; others have their base's.
     """
     colours = {name: Style(colour, ()) for name, colour in BASE_COLOURS.items()}
     spare = 0
@@ -56,7 +61,8 @@ def styles(policies: list[str], bases: dict[str, str], rules: dict[str, str]) ->
         looks[policy] = colours[family]
         if family != policy:
             rule = order.setdefault(rules.get(policy, policy), len(order))
-            looks[policy] = Style(colours[family].colour, DASHES[1 + rule % (len(DASHES) - 1)])
+            shades = FAMILY_COLOURS.get(family, (colours[family].colour,))
+            looks[policy] = Style(shades[rule % len(shades)], DASHES[1 + rule % (len(DASHES) - 1)])
     return looks
 
 
@@ -176,7 +182,7 @@ class Judgement(Protocol):
 
 Look = Literal["std", "interval", "median"]
 LOOKS: dict[str, str] = {  # what a line and its band are
-    "std": "mean, one std",
+    "std": "mean, one standard deviation",
     "interval": "mean, 95 % interval",
     "median": "median, quartiles",
 }

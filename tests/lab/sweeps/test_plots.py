@@ -1,15 +1,18 @@
 """`results.plot` draws what it was asked for, or refuses it."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from scipy.stats import wilcoxon
 
 from infex import Greedy, LinUCB
 from infex.errors import InvalidSetting
-from infex.lab import Results, Sweep
+from infex.lab import Results, Sweep, paper
 
 SCALES, PERIODS, DIMS = (0.2, 1.0), (2, 5), (3, 10)
 
@@ -35,7 +38,7 @@ def titles(figure: Figure) -> list[str]:
 
 def test_all_problems_are_drawn_unless_one_is_asked_for(results: Results) -> None:
     assert titles(results.plot()) == [f"d = {dim}, K = {arms}" for dim in DIMS for arms in (4, 6)]
-    assert titles(results.plot(10)) == titles(results.plot(dim=10)) == ["d = 10, K = 4", "d = 10, K = 6"]
+    assert titles(results.plot(dim=10)) == ["d = 10, K = 4", "d = 10, K = 6"]
     assert titles(results.plot(dim=10, arms=6)) == ["d = 10, K = 6"]
     assert titles(results.plot(arms=[4])) == ["d = 3, K = 4", "d = 10, K = 4"]
 
@@ -54,14 +57,141 @@ def test_only_the_policies_that_were_asked_for_are_drawn(results: Results) -> No
     )
 
 
+def legend_of(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_policies_are_drawn_in_the_order_and_under_the_names_that_were_asked_for(results: Results) -> None:
+    assert legend_of(results.plot(policies=["Greedy", LinUCB()])) == ["Greedy", "LinUCB"]
+    named = results.plot(policies={"LinUCB": "UCB (ours)", Greedy(): "greedy"}, dim=3, arms=4, times=True)
+    assert legend_of(named) == ["UCB (ours)", "greedy"]
+    times = [text.get_text() for text in named.axes[1].get_yticklabels()]
+    assert times == ["greedy", "UCB (ours)"], "from below"
+    with pytest.raises(InvalidSetting, match=r"policies must be a list, .* got the text 'Greedy'"):
+        results.plot(policies="Greedy")
+    with pytest.raises(InvalidSetting, match="no runs of 'Gredy'"):
+        results.plot(policies=["Gredy"])
+
+
+def test_panels_stand_in_the_columns_and_the_size_that_were_asked_for(results: Results) -> None:
+    def grid(figure: Figure) -> tuple[int, int]:
+        spec = figure.axes[0].get_subplotspec()
+        assert spec is not None
+        return spec.get_gridspec().get_geometry()
+
+    assert grid(results.plot()) == (2, 3)
+    assert grid(results.plot(columns=2)) == (2, 2)
+    assert grid(results.plot(columns=9)) == (1, 4)
+    assert grid(results.plot(times=True)) == (4, 2)
+    assert grid(results.plot(times=True, columns=2)) == (2, 4)
+    assert tuple(results.plot(size=(5.5, 2.2)).get_size_inches()) == (5.5, 2.2)
+    assert tuple(results.plot(size=(5.5, 2.2), against="period").get_size_inches()) == (5.5, 2.2)
+    with pytest.raises(InvalidSetting, match="columns"):
+        results.plot(columns=-1)
+    with pytest.raises(InvalidSetting, match="size must be a width and a height"):
+        results.plot(size=3)
+
+
+def test_axes_have_plain_labels_and_nothing_is_drawn_beyond_the_horizon() -> None:
+    """Also where lines are so many that bars stand in the place of bands."""
+    scales = {f"p{number}": LinUCB(scale=0.1 + number / 10) for number in range(12)}
+    many = Sweep(environments=["gaussian(dim=3, arms=4)"], policies=scales, horizon=60, seeds=3).run(
+        workers=1
+    )
+    (axes,) = many.plot(against="round").axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("round", "cumulative regret")
+    bars = [each for each in axes.collections if isinstance(each, LineCollection)]
+    assert len(bars) == len(scales)
+    assert max(segment[:, 0].max() for bar in bars for segment in bar.get_segments()) <= 60
+    assert axes.get_xlim()[1] == 60
+
+
+def lightness_and_hue(colour: Any) -> np.ndarray[Any, Any]:
+    """A colour in CIELAB, where distances are those that people see."""
+    light = np.array(to_rgb(colour))
+    light = np.where(light <= 0.04045, light / 12.92, ((light + 0.055) / 1.055) ** 2.4)
+    rows = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    ratio = np.array(rows) @ light / np.array([0.9505, 1.0, 1.089])
+    root = np.where(ratio > 216 / 24389, np.cbrt(ratio), (24389 / 27 * ratio + 16) / 116)
+    return np.array([116 * root[1] - 16, 500 * (root[0] - root[1]), 200 * (root[1] - root[2])])
+
+
+def test_the_twelve_policies_of_the_paper_have_colours_that_can_be_told_apart() -> None:
+    policies = paper.policies()
+    sweep = Sweep(environments=["gaussian(dim=3, arms=4)"], policies=policies, horizon=200, seeds=2)
+    lines = sweep.run(workers=1).plot().axes[0].get_lines()
+    colours = [lightness_and_hue(line.get_color()) for line in lines]
+    assert len(colours) == 12
+    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(colours, 2)]
+    assert min(apart) > 25, "2.3 is a difference that one just sees; 25 is that of blue and light blue"
+    assert len({line.get_marker() for line in lines}) == 12
+
+
+def test_a_grid_of_settings_is_drawn_against_the_setting() -> None:
+    grid = Sweep(
+        environments=["gaussian(dim=3, arms=4)"],
+        policies=["LinUCB(scale=[0.1, 0.2, 0.5, 1])", "Greedy"],
+        horizon=60,
+        seeds=3,
+    ).run(workers=1)
+    (axes,) = grid.plot().axes
+    assert axes.get_xlabel() == "scale"
+    (cell,) = grid.cells
+    means = [grid.regret(cell, LinUCB(scale=scale)).mean() for scale in (0.1, 0.2, 0.5, 1)]
+    assert lines_drawn(grid.plot())[0] == pytest.approx(means)
+    across = [line for line in axes.get_lines() if line.get_label() == "Greedy"]
+    assert np.asarray(across[0].get_ydata(), dtype=float)[0] == pytest.approx(
+        grid.regret(cell, "Greedy").mean()
+    ), "it has no scale"
+    assert grid.plot(against="round").axes[0].get_xlabel() == "round"
+    assert grid.grid_setting() == "scale"
+
+
+def test_few_values_of_a_setting_are_no_grid(results: Results) -> None:
+    assert results.grid_setting() is None
+
+
+def test_a_latex_table_marks_what_is_significant() -> None:
+    """Against p-values of SciPy, corrected by hand."""
+    sweep = Sweep(
+        environments=["gaussian(dim=3, arms=6)"],
+        policies={"ucb": "LinUCB", "tuned": "LinUCB(scale=0.2)", "never": "Greedy"},
+        horizon=400,
+        seeds=20,
+    )
+    found = sweep.run(workers=1)
+    (cell,) = found.cells
+    regret = {name: found.regret(cell, name) for name in found.policies}
+    best = min(regret, key=lambda name: regret[name].mean())
+    p = {name: wilcoxon(regret[name] - regret[best]).pvalue for name in regret if name != best}
+    first, second = sorted(p, key=lambda name: p[name])
+    corrected = {first: 2 * p[first], second: max(2 * p[first], p[second])}
+    text = found.latex(policies={"never": "greedy", "tuned": "ours", "ucb": "LinUCB"}, against="ucb")
+    rows = {line.split(" & ")[0]: line for line in text.splitlines() if line.endswith(r"\\")}
+    names = {"never": "greedy", "tuned": "ours", "ucb": "LinUCB"}
+    assert list(rows)[1:] == list(names.values())
+    for name, shown in names.items():
+        bold = name == best or corrected[name] >= 0.05
+        assert (r"\mathbf" in rows[shown]) == bold, name
+    assert r"\dagger" not in rows["LinUCB"], "it is not compared with itself"
+    assert r"$d = 3$, $K = 6$" in rows["policy"]
+    assert r"\begin{table}" in text
+    assert r"\caption{Final regret over 20 runs: mean $\pm$ standard deviation." in text
+    assert r"differs significantly from LinUCB" in text
+    own = found.latex(caption="Mine.", label="tab:mine")
+    assert "\\caption{Mine.}\n\\label{tab:mine}" in own
+    assert "dagger" not in own
+
+
 def lines_drawn(figure: Figure) -> list[list[float]]:
-    """The lines with a name, as they are drawn."""
-    named = [line for line in figure.axes[0].get_lines() if not str(line.get_label()).startswith("_")]
+    """The lines with a name and a mark for each value, as they are drawn."""
+    lines = [line for line in figure.axes[0].get_lines() if line.get_marker() == "."]
+    named = [line for line in lines if not str(line.get_label()).startswith("_")]
     return [np.asarray(line.get_ydata(), dtype=float).tolist() for line in named]
 
 
 def test_dim_and_policy_are_kept_to_against_a_setting_too(results: Results) -> None:
-    figure = results.plot(10, against="period", arms=4)
+    figure = results.plot(dim=10, against="period", arms=4)
     finals = results.finals.to_pylist()
     wanted = [
         [
@@ -101,8 +231,11 @@ def test_show_and_log_are_kept_to_against_a_setting_too(results: Results, show: 
     assert isinstance(bars, LineCollection)
     ends = np.array([segment[:, 1] for segment in bars.get_segments()])
     np.testing.assert_allclose(ends.T, [low, high], rtol=1e-6)
-    word = {"std": "one std", "interval": "95 % interval", "median": "quartiles"}[show]
-    assert word in axes.get_ylabel()
+    word = {"std": "one standard deviation", "interval": "95 % interval", "median": "quartiles"}[show]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert word in legend.get_title().get_text()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("period", "final regret")
 
 
 @pytest.mark.parametrize("against", [None, "period"])

@@ -405,7 +405,7 @@ def test_a_latex_table_has_a_column_for_each_problem() -> None:
         lines = [line for line in text.splitlines() if line.endswith(r"\\")]
         assert [len(line.replace(r"\&", "").split("&")) for line in lines] == [3, 3, 3]
         assert braces(text.replace(r"\{", "").replace(r"\}", "")) == 0
-        assert lines[0] == r"policy & d = 2, K = 3: mine\_100\% & d = 2, K = 3: other \\"
+        assert lines[0] == r"policy & $d = 2$, $K = 3$: mine\_100\% & $d = 2$, $K = 3$: other \\"
         assert lines[1] == rf"A\_1 \& B & $\mathbf{{5.0}}{beside[show]} & -- \\"
         assert lines[2].endswith(r" & $\mathbf{2.0}$ \\"), "one run has no spread"
     (cell,) = made({CELL: MANY}).cells
