@@ -20,9 +20,9 @@ RECIPES = dict(
     )
 )
 FOLDERS = ("infex", "tests", "docs", "examples", "deploy")
-PYTEST = """
+PYTEST = """  # an editable install would lead back to the checkout
 import sys
-sys.meta_path = [each for each in sys.meta_path if "editable" not in type(each).__module__]  # which leads back
+sys.meta_path = [each for each in sys.meta_path if "editable" not in type(each).__module__]
 import infex, pytest
 assert infex.__file__.startswith(sys.argv[1]), infex.__file__
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]]))

@@ -40,7 +40,7 @@ def test_the_readme_is_read_in_two_screens() -> None:
 
 
 def test_the_laboratory_keeps_its_word_on_the_contract() -> None:
-    names: dict[str, object] = {"infex": infex, "np": np}
+    names: dict[str, object] = {"infex": infex, "lab": infex.lab, "np": np}
     for block in blocks("docs/laboratory.md"):
         if "Curious" in block:
             exec(block, names)

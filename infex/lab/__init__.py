@@ -11,7 +11,7 @@ from infex.lab.simulation import Run, play, play_many
 from infex.streams import stream
 
 if TYPE_CHECKING:
-    from infex.lab import theory, verification
+    from infex.lab import paper, suite, theory, verification
     from infex.lab.planner import plan
     from infex.lab.results import Results
     from infex.lab.sweep import Sweep
@@ -21,17 +21,19 @@ _LAZY = {
     "Sweep": "infex.lab.sweep",
     "plan": "infex.lab.planner",
 }
-_MODULES = ("theory", "verification")
+_MODULES = ("paper", "suite", "theory", "verification")
 
 __all__ = [
     "Results",
     "Run",
     "Sweep",
     "environments",
+    "paper",
     "plan",
     "play",
     "play_many",
     "stream",
+    "suite",
     "theory",
     "verification",
 ]
@@ -39,11 +41,11 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """What needs further libraries, loaded when it is asked for."""
-    if name in _MODULES:
-        return import_module(f"infex.lab.{name}")
-    if name not in _LAZY:
+    if name not in (*_MODULES, *_LAZY):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
+        if name in _MODULES:
+            return import_module(f"infex.lab.{name}")
         return vars(import_module(_LAZY[name]))[name]
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] == "infex":
