@@ -14,7 +14,7 @@ from infex.core.estimators import block_estimates
 from infex.errors import LargeReward
 from infex.evaluation.intervals import Bounds, Ground
 from infex.logs import Log, LogFacts
-from infex.logs.log_sums import LogSums, PlayedRows, penalty_of, residuals_of
+from infex.logs.arm_features import LogSums, PlayedRows, penalty_of, residuals_of
 from infex.planning.beliefs import LEAST_POSTERIOR_PENALTY, misfit_words
 from infex.theory.bounds import Ellipsoid, ellipsoid_of_sums
 

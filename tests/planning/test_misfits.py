@@ -8,7 +8,7 @@ import pytest
 from infex.errors import LargeReward
 from infex.features import disjoint
 from infex.logs import Log
-from infex.logs.log_sums import LogSums, sums_over
+from infex.logs.arm_features import LogSums, sums_over
 from infex.planning.beliefs import belief, belief_of_log, least_length
 
 THETA = np.array([3.0, -2.0, 1.0])
