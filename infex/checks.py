@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import difflib
 import importlib
 import math
 import operator
@@ -14,7 +15,7 @@ from numbers import Real
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from infex.errors import CannotCopy, InfexError, InvalidSetting
+from infex.errors import CannotCopy, FrozenSettings, InfexError, InvalidSetting
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -125,6 +126,50 @@ def changed_settings(settings: DataclassInstance) -> list[str]:
         for name, value in settings_by_name(settings).items()
         if defaults[name] is not dataclasses.MISSING and value != defaults[name]
     ]
+
+
+def refuse_attribute(settings: Any, name: str, value: object) -> None:
+    """The `__setattr__` of a frozen dataclass: says which attribute was meant, and what to do instead.
+
+    A subclass may keep attributes of its own.
+    """
+    known = [field.name for field in dataclasses.fields(settings)]
+    if name not in known and "__setattr__" not in vars(type(settings)):
+        object.__setattr__(settings, name, value)
+        return
+    kind = type(settings).__name__
+    if name in known:
+        raise FrozenSettings(f"{name} of {kind} cannot be changed: make another, as with dataclasses.replace")
+    raise FrozenSettings(f"{kind} has no attribute {name!r}{hint(name, known)}, and cannot be changed")
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """A question that names the nearest known name; nothing if none is near.
+
+    >>> hint("horizont", ["horizon", "seeds"]), hint("x", ["horizon"])
+    (' (did you mean horizon?)', '')
+    """
+    names = {each.casefold(): each for each in known}
+    nearest = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
+    return f" (did you mean {names[nearest[0]]}?)" if nearest else ""
+
+
+def misspelt(names: Iterable[str], known: Iterable[str]) -> tuple[str, str] | None:
+    """The first public name that is nearly a known one, and that one; None if there is none.
+
+    So near that it is hardly anything else: the same first letter, four letters or more, at most one more
+    or fewer, and a similarity of 0.85 as `difflib` has it. A user's `rate`, `slate` or `lat` is not taken for
+    `late`.
+
+    >>> misspelt(["nois"], ["noise", "late"]), misspelt(["rate", "_late", "slate"], ["noise", "late"])
+    (('nois', 'noise'), None)
+    """
+    for name in names:
+        for right in known:
+            could_be = name[0] == right[0] and len(name) > 3 and abs(len(name) - len(right)) < 2
+            if could_be and difflib.SequenceMatcher(None, name, right).ratio() >= 0.85:
+                return name, right
+    return None
 
 
 def safe_repr(value: object) -> str:

@@ -1,5 +1,7 @@
 """Every error and warning of infex. Each error is also the built-in one that it refines."""
 
+from dataclasses import FrozenInstanceError
+
 
 class InfexError(Exception):
     """The root of all errors that infex raises on purpose.
@@ -16,6 +18,10 @@ class InfexError(Exception):
 
 class InvalidSetting(InfexError, ValueError):
     """A setting of a policy, a schedule or a bandit is out of its range."""
+
+
+class FrozenSettings(InfexError, FrozenInstanceError):
+    """An attribute of a built-in policy, schedule, estimator or problem was set: none can be changed."""
 
 
 class InvalidRound(InfexError, ValueError):

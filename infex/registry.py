@@ -1,12 +1,14 @@
 """Every built-in thing by its name: as a record (plain data, and back), as an expression, and as a label.
 
-A record is `{"kind": "LinUCB", "version": 1, "delta": 0.01, ...}`, with every setting. An expression is a
-view of it, written like the Python that makes the thing, with defaults left out, the brackets of a call
-without arguments too, and words without quotes: `Infex(LinUCB(delta=0.001), every(100), data=own)`. A label
-is the expression, or as much of it as can be said of a thing that holds a user's code.
+A record is `{"kind": "LinUCB", "version": 1, "delta": 0.01, ...}`, with every setting. All other names of a
+thing are views of its kind and settings. An expression is written like the Python that makes the thing, with
+defaults left out, the brackets of a call without arguments too, and words without quotes:
+`Infex(LinUCB(delta=0.001), every(100), data=own)`; `parse` reads it back. A label is the expression, or as
+much of it as can be said of a thing that holds a user's code. A stream name is the expression as it was when
+streams got their names.
 
 Policies and models are found where their packages list them. What is made by a function is an entry of
-`MADE`. Problems are registered by `infex.lab.environments`.
+`MADE` or `MAPS`. Problems are registered by `infex.lab.environments`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import importlib
 import inspect
 import types
 import warnings
@@ -25,7 +28,7 @@ import numpy as np
 
 from infex import features, models, policies, schedules
 from infex.arrays import Floats, brief, fitting, plain_scalar
-from infex.checks import DATA_KINDS, plain, settings_by_name, whole
+from infex.checks import DATA_KINDS, hint, plain, refuse_attribute, settings_by_name, whole
 from infex.errors import InfexError, InvalidExpression, InvalidRecord, NoRecord, SparseExploration
 from infex.features.base import encoder_of
 from infex.models.layout import ArmRow, DesignRow
@@ -56,16 +59,14 @@ class Entry(NamedTuple):
     name: str
     kind: type
     make: Callable[..., Any]
-    settings: Callable[[Any], Settings | None]
+    settings: Callable[[Any], Settings | None] = settings_by_name
 
 
-def dataclasses_of(package: types.ModuleType, method: str) -> dict[str, Entry]:
+def _dataclasses_of(package: types.ModuleType, method: str) -> dict[str, Entry]:
     """The dataclasses that a package exports and that have a method."""
-    kinds = [
-        kind for kind in vars(package).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)
-    ]
-    own = [kind for kind in kinds if callable(getattr(kind, method, None))]
-    return {kind.__name__: Entry(kind.__name__, kind, kind, settings_by_name) for kind in own}
+    kinds = [each for each in vars(package).values() if isinstance(each, type)]
+    own = [each for each in kinds if dataclasses.is_dataclass(each) and callable(getattr(each, method, None))]
+    return {kind.__name__: Entry(kind.__name__, kind, kind) for kind in own}
 
 
 def _target(kind: type[Stretched | Power | Logarithmic]) -> Callable[[Any], Settings | None]:
@@ -117,9 +118,9 @@ MADE = (
     Entry("logarithmic", Counted, schedules.logarithmic, _target(Logarithmic)),
     Entry("union", schedules.Union, _union, lambda u: {"members": list(u.members)}),
     Entry("budget", schedules.Budget, policies.budget, lambda b: settings_by_name(b) | {"window": None}),
-    Entry("budget", Limited, policies.budget, settings_by_name),
-    Entry("guarded", Guarded, policies.guarded, settings_by_name),
-    Entry("until_certain", UntilCertain, policies.until_certain, settings_by_name),
+    Entry("budget", Limited, policies.budget),
+    Entry("guarded", Guarded, policies.guarded),
+    Entry("until_certain", UntilCertain, policies.until_certain),
     Entry("paused", Paused, policies.paused, _paused),
     Entry("catching_up", Paused, policies.catching_up, _catching_up),
 )
@@ -127,27 +128,39 @@ MAPS = (
     Entry("disjoint", features.Disjoint, features.disjoint, _disjoint),
     Entry("interactions", features.Interactions, features.interactions, _interactions),
     Entry("hybrid", features.Hybrid, features.hybrid, _hybrid),
-    Entry("table", features.ContextTable, features.table, settings_by_name),
-    Entry("clip_norm", features.ClipNorm, features.clip_norm, settings_by_name),
+    Entry("table", features.ContextTable, features.table),
+    Entry("clip_norm", features.ClipNorm, features.clip_norm),
 )
-POLICIES: Mapping[str, Entry] = dataclasses_of(policies, "choose")
-ESTIMATORS: Mapping[str, Entry] = dataclasses_of(models, "new_model")
+POLICIES: Mapping[str, Entry] = _dataclasses_of(policies, "choose")
+ESTIMATORS: Mapping[str, Entry] = _dataclasses_of(models, "new_model")
 SCHEDULES: Mapping[str, Entry] = {entry.name: entry for entry in MADE}
-FEATURES: Mapping[str, Entry] = {entry.name: entry for entry in MAPS}
-SHORTHANDS: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}
 
 BY_NAME: dict[str, Entry] = {}
 BY_KIND: dict[type, tuple[Entry, ...]] = {}
+NAMES: dict[str, dict[str, Callable[..., Any]]] = {}  # what an expression may name: makers by name, by kind
+PACKAGES_ABOVE = ("infex.lab.environments",)  # whose kinds are registered once they are imported
 
 
-def register(*entries: Entry) -> None:
-    """Makes kinds of things known, so that they have records and labels; packages above this one call it."""
+def register(*entries: Entry, kind: str | None = None) -> None:
+    """Makes kinds of things known, so that they have records and labels; packages above this one call it.
+
+    With a `kind`, such as "policy", expressions can name them. A misspelt attribute of a thing is refused by
+    its name from here on.
+    """
     for entry in entries:
         BY_NAME[entry.name] = entry
         BY_KIND[entry.kind] = (*BY_KIND.get(entry.kind, ()), entry)
+        entry.kind.__setattr__ = refuse_attribute  # type: ignore[method-assign, assignment]
+        if kind is not None:
+            NAMES.setdefault(kind, {})[entry.name] = entry.make
 
 
-register(*POLICIES.values(), *ESTIMATORS.values(), *MADE, *MAPS)
+register(*POLICIES.values(), kind="policy")
+register(*MADE, kind="schedule")
+register(*ESTIMATORS.values(), kind="estimator")
+register(*MAPS)
+NAMES["schedule"] |= {"always": schedules.always, "never": schedules.never}
+del NAMES["schedule"]["union"]  # it is written with `|`
 
 
 def entry_of(thing: object) -> tuple[Entry, Settings] | None:
@@ -203,6 +216,9 @@ def from_record(record: object) -> Any:
     for kind, converter in CONVERTERS.items():
         if kind.__name__ == record["kind"]:
             return converter.from_record(record)
+    if record["kind"] not in BY_NAME:
+        for package in PACKAGES_ABOVE:
+            importlib.import_module(package)
     entry = BY_NAME.get(record["kind"])
     if entry is None:
         raise InvalidRecord(f"no built-in thing is called {record['kind']!r}")
@@ -303,15 +319,10 @@ def _brief(value: object) -> str:
 
 # Expressions
 
-NAMES: dict[str, Callable[..., Any]] = {
-    **{entry.name: entry.make for entry in (*POLICIES.values(), *ESTIMATORS.values())},
-    **{name: entry.make for name, entry in SCHEDULES.items() if name != "union"},
-    **SHORTHANDS,
-}
-"""What an expression may name: policies, schedules and estimators; `infex.lab` adds settings of problems."""
 Unsaid = Mapping[str, float]
 NOTHING_UNSAID: Unsaid = {}
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
+KINDS_ASKED = {"base": "policy", "schedule": "schedule", "when": "schedule"}  # by names of arguments
 
 
 def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
@@ -324,7 +335,7 @@ def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
     'Infex(LinUCB(delta=0.001), every(20), data=own)'
     """
     found = entry_of(thing)
-    if found is None or (found[0].name not in NAMES and found[0].name != "union"):
+    if found is None or (not is_named(found[0].name) and found[0].name != "union"):
         raise InvalidExpression(f"not in the catalogue: {type(thing).__name__}")
     (name, _, make, _), settings = found
     if name == "union":
@@ -334,32 +345,32 @@ def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
     if name == "listed":
         return f"listed({settings['rounds']})" if settings["rounds"] else "never()"
     arguments = []
-    for word, parameter in _parameters(make).items():
-        value = settings[word]
-        if isinstance(value, np.ndarray):
-            raise InvalidExpression(f"{word} of {name} is not text: an array")
-        if parameter.default is parameter.empty:
-            arguments.append(argument_text(value, unsaid))
-        elif (name, word) in ALWAYS_SAID or not _is_unsaid(word, value, parameter.default, unsaid):
-            arguments.append(f"{word}={argument_text(value, unsaid)}")
+    for word, parameter in parameters_of(make).items():
+        value, default = settings[word], parameter.default
+        if word in unsaid and value in (None, unsaid[word]):
+            continue
+        text = argument_text(value, unsaid)
+        if default is parameter.empty:
+            arguments.append(text)
+        elif (name, word) in ALWAYS_SAID or text != argument_text(default, unsaid):
+            arguments.append(f"{word}={text}")
     return f"{name}({', '.join(arguments)})" if arguments else name
 
 
-def _is_unsaid(word: str, value: object, default: object, unsaid: Unsaid) -> bool:
-    if value == default or (word in unsaid and value in (None, unsaid[word])):
-        return True
-    if not unsaid or entry_of(default) is None:
-        return False
-    return expression(default, unsaid) == argument_text(value, unsaid)
-
-
 def argument_text(value: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
-    """A number, a word or a thing as an argument in an expression."""
+    """A number, a word, None, a thing or several of them as an argument in an expression."""
     if isinstance(value, str):
         return value if value.isidentifier() else repr(value)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if value is None or isinstance(value, int):
         return str(value)
+    if isinstance(value, list | tuple):  # as a tuple: a list in a sweep stands for its values in turn
+        return f"({', '.join(argument_text(each, unsaid) for each in value)}{',' if len(value) == 1 else ''})"
     return plain(value) if isinstance(value, float) else expression(value, unsaid)
+
+
+def is_named(name: str) -> bool:
+    """Can an expression name it?"""
+    return any(name in makers for makers in NAMES.values())
 
 
 def has_expression(thing: object) -> bool:
@@ -369,59 +380,104 @@ def has_expression(thing: object) -> bool:
     return False
 
 
-def parse(text: str) -> Any:
-    """The policy, the schedule or the estimator that an expression names.
+def parse(text: str, kind: str | None = None) -> Any:
+    """The policy, the schedule or the estimator that an expression names; of one `kind`, if that is said.
 
     >>> parse("Infex(LinTS, every(100), data=own)").data
     'own'
     """
+    return Reader(text).read(syntax_tree(text), kind or "thing")
+
+
+def syntax_tree(text: str, given: str | None = None) -> ast.expr:
+    """The text of an expression as Python reads it; errors show what was `given` in its place."""
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.parse(text.strip(), mode="eval").body
     except (AttributeError, SyntaxError, ValueError):
-        raise InvalidExpression(f"not an expression like 'Infex(LinUCB, every(20))': {text!r}") from None
-    return parse_node(tree, text)
+        shown = text if given is None else given
+        raise InvalidExpression(f"not an expression like 'Infex(LinUCB, every(20))': {shown!r}") from None
 
 
-def parse_node(node: ast.expr, text: str) -> Any:
-    """What one node of an expression stands for."""
-    match node:
-        case ast.Constant(value=bool() | int() | float() | str() | None):
-            return node.value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return -value
-        case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [parse_node(item, text) for item in items]
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return schedules.union(parse_node(left, text), parse_node(right, text))
-        case ast.Name(id=name) if name in NAMES:
-            return _call(name, [], {}, text)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in NAMES:
-            named = {str(word.arg): parse_argument(word.value, text) for word in keywords}
-            return _call(name, [parse_node(argument, text) for argument in args], named, text)
-        case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name):
-            raise InvalidExpression(
-                f"unknown name {name!r} in {text!r}; known are {', '.join(sorted(NAMES))}"
+class Reader:
+    """Makes what the nodes of an expression's syntax tree say; `text` is the expression, for errors.
+
+    A name of the catalogue is called, with or without brackets. A list or tuple is a list of values.
+    Schedules are joined by `|`. Any other bare word is text, unless a thing of a kind is asked for: a
+    "policy", a "schedule", an "estimator", or a "thing" of any of them. Nothing is ever imported.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def read(self, node: ast.expr, kind: str | None) -> Any:
+        """What a node stands for; `kind` is what is asked for there, if anything."""
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str() | None):
+                return node.value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return -value
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return [self.read(item, kind) for item in items]
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                side = str(kind) if kind in NAMES else "schedule"
+                return self.call("|", [self.read(each, side) for each in (left, right)], {}, kind)
+            case ast.Name(id=name):
+                return self.call(name, None, {}, kind) if kind or self.knows(name) else name
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                asked = self.asked(name, kind)
+                given = [self.read(each, asked.get(place)) for place, each in enumerate(args)]
+                named = {str(word.arg): self.read(word.value, asked.get(word.arg)) for word in keywords}
+                return self.call(name, given, named, kind)
+            case ast.Attribute(value=ast.Name() | ast.Attribute() as module, attr=name):
+                raise InvalidExpression(
+                    f"cannot read {self.written(node)!r} in {self.text!r}; an object of yours is written "
+                    f"with a colon: '{self.written(module)}:{name}'"
+                )
+        raise InvalidExpression(f"cannot read {self.written(node)!r} in {self.text!r}")
+
+    def written(self, node: ast.expr) -> str:
+        """A node as text."""
+        return ast.unparse(node)
+
+    def knows(self, name: str) -> bool:
+        """Does a name stand for something that is called?"""
+        return is_named(name)
+
+    def asked(self, name: str, kind: str | None) -> dict[int | str | None, str]:
+        """Which kinds of things the arguments of a name are, by place and by name."""
+        known = enumerate(parameters_of(self.maker(name, kind)))
+        return {
+            key: KINDS_ASKED[word] for place, word in known if word in KINDS_ASKED for key in (place, word)
+        }
+
+    def call(self, name: str, args: list[Any] | None, named: Settings, kind: str | None) -> Any:
+        """What a name makes of its arguments; `args` is None where it has no brackets."""
+        make = schedules.union if name == "|" else self.maker(name, kind)
+        try:
+            return make(*(args or ()), **named)
+        except (TypeError, InfexError) as error:
+            raise InvalidExpression(f"in {self.text!r}: {error}".replace(".__init__()", "()")) from None
+
+    def maker(self, name: str, kind: str | None) -> Callable[..., Any]:
+        """The class or function of a name; one that is not known, or is of another kind, is refused."""
+        known = NAMES.get(str(kind)) or {
+            each: make for makers in NAMES.values() for each, make in makers.items()
+        }
+        if name not in known:
+            listed = ", ".join(sorted(known))
+            which = (
+                f"{'an' if kind == 'estimator' else 'a'} {kind} is one of" if kind in NAMES else "known are"
             )
-    raise InvalidExpression(f"cannot read {ast.unparse(node)!r} in {text!r}")
-
-
-def parse_argument(node: ast.expr, text: str) -> Any:
-    """The value of a named argument: a bare word that names nothing is text, such as `own`."""
-    if isinstance(node, ast.Name) and node.id not in NAMES:
-        return node.id
-    return parse_node(node, text)
-
-
-def _call(name: str, positional: list[Any], named: dict[str, Any], text: str) -> Any:
-    try:
-        return NAMES[name](*positional, **named)
-    except (TypeError, InfexError) as error:
-        raise InvalidExpression(f"in {text!r}: {error}".replace(".__init__()", "()")) from None
+            raise InvalidExpression(
+                f"unknown name {name!r} in {self.text!r}{hint(name, known)}; {which} {listed}"
+            )
+        return known[name]
 
 
 @cache
-def _parameters(make: Any) -> dict[str, inspect.Parameter]:
-    with contextlib.suppress(TypeError, ValueError):  # what is written in C may have no signature
+def parameters_of(make: Any) -> dict[str, inspect.Parameter]:
+    """The parameters of a function or a class by name; none of what has no signature, as in C."""
+    with contextlib.suppress(TypeError, ValueError):
         return dict(inspect.signature(make).parameters)
     return {}
 
@@ -493,12 +549,14 @@ def described(thing: object) -> Described:
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return Described(kind.__qualname__, settings_by_name(thing), _field_defaults(kind))
     held = thing.__dict__ if "__dict__" in dir(kind) else {}
-    settings = {name: held[name] for name in _parameters(kind) if name in held}
+    settings = {name: held[name] for name in parameters_of(kind) if name in held}
     return Described(kind.__qualname__, settings, _defaults(kind))
 
 
 def _defaults(make: Any) -> Settings:
-    return {name: each.default for name, each in _parameters(make).items() if each.default is not each.empty}
+    return {
+        name: each.default for name, each in parameters_of(make).items() if each.default is not each.empty
+    }
 
 
 def _field_defaults(kind: Any) -> Settings:
@@ -605,23 +663,23 @@ def policy_state_from_record(record: object) -> Any:
         state = POLICY_STATES[kind](**fields)
     except TypeError as error:
         raise InvalidRecord(f"the policy state {kind} cannot be read: {error}") from None
-    for name, hint in get_type_hints(POLICY_STATES[kind]).items():
+    for name, declared in get_type_hints(POLICY_STATES[kind]).items():
         value = getattr(state, name)
-        hints = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+        hints = (declared,) if get_origin(declared) is tuple else get_args(declared) or (declared,)
         if not any(_is_of(value, part) for part in hints):
             raise InvalidRecord(f"{name} of the policy state {kind} cannot be {value!r}")
     return state
 
 
-def _is_of(value: object, hint: Any) -> bool:
+def _is_of(value: object, declared: Any) -> bool:
     """Has a part of a policy state its type? An int is a float too; `Any` is not checked."""
-    if get_origin(hint) is tuple:
+    if get_origin(declared) is tuple:
         return isinstance(value, tuple)
-    if hint not in (bool, int, float, str, type(None)):
+    if declared not in (bool, int, float, str, type(None)):
         return True
     if isinstance(value, bool):
-        return hint is bool
-    return isinstance(value, int | float if hint is float else hint)
+        return declared is bool
+    return isinstance(value, int | float if declared is float else declared)
 
 
 def row_record(on: DesignRow) -> Any:

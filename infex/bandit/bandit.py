@@ -78,9 +78,8 @@ from infex.errors import (
 from infex.features import Encoded, FeatureMap
 from infex.features.base import ScaledMap, checked_map, encoder_of
 from infex.features.table import NONE_GIVEN, Categories, Numbers
-from infex.logs.log import Log
-from infex.logs.log_marks import Taught
-from infex.logs.log_rows import LogRow
+from infex.logs.log import Fingerprint, Log
+from infex.logs.schema import LogRow
 from infex.models.base import Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, ArmRow, ContextOffer, DesignRow, PerArm, radius_of
 from infex.models.pending import PendingWay
@@ -190,7 +189,7 @@ class Bandit:
         self._assemble(
             Parts(
                 source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending(),
-                Replication(), Taught(), narrowing,
+                Replication(), Fingerprint(), narrowing,
             )
         )  # fmt: skip
         warn_if_underexplored(agent.policy, source.layout, horizon)
@@ -1222,7 +1221,7 @@ class Bandit:
             "labels": None if self.labels is None else list(self.labels),
             "rows": [] if isinstance(layout, PerArm) else self.arms.tolist(),
             "rewards": None if self.rewards is None else list(self.rewards),
-            "taught": list(self._taught.marks),
+            "taught": list(self._taught.hashes),
         }
 
     # Logs
@@ -1275,12 +1274,12 @@ class Bandit:
         return known if known is not None and known[decision.arm] == decision.base_propensity else None
 
     @property
-    def taught(self) -> Taught:
+    def taught(self) -> Fingerprint:
         """By which logs it was taught: marks of logs that it was given to learn from."""
         return self._taught
 
     @taught.setter
-    def taught(self, taught: Taught) -> None:
+    def taught(self, taught: Fingerprint) -> None:
         self._taught = taught
 
     def has_learnt_from(self, log: Log) -> bool:

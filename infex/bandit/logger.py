@@ -14,10 +14,9 @@ from infex.bandit.arms import Arms, Fixed, Mapped, Request, offered_mask
 from infex.bandit.decision import Decision, DecisionRecord
 from infex.errors import InvalidSetting
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
-from infex.logs.log_facts import LogFacts
-from infex.logs.log_rows import LogReward, LogRow
-from infex.logs.log_schema import LogHeader, map_data, period_of
-from infex.logs.recorder import Recorder, reward_frame, row_frame, said_frame
+from infex.logs.log import LogFacts
+from infex.logs.recorded import Recorder, header_frame, reward_frame, row_frame
+from infex.logs.schema import LogHeader, LogReward, LogRow, map_data, period_of
 from infex.models.base import Estimator
 from infex.models.layout import ArmRow, PerArm
 from infex.policies import Infex
@@ -40,7 +39,7 @@ class DecisionLogger:
 
     def write(self, version: Version, header: LogHeader, rows: Iterable[LogRow]) -> None:
         """Hands rows to the system; before them the header, if the version has changed."""
-        head = [] if version == self._version else [said_frame(header, version[0])]
+        head = [] if version == self._version else [header_frame(header, version[0])]
         self._recorder.write([*head, *map(row_frame, rows)])
         self._version = version
 

@@ -35,7 +35,7 @@ from infex.errors import (
 )
 from infex.features import FeatureMap
 from infex.features.base import checked_map
-from infex.logs.log_marks import MARKS_KEPT, Taught
+from infex.logs.log import HASHES_KEPT, Fingerprint
 from infex.models import Ridge
 from infex.models.base import Arrays, Estimator, checked_estimator, rescaled
 from infex.models.layout import GONE, ArmRow, DesignRow, Layout, PerArm
@@ -141,7 +141,7 @@ class Parts:
     ids: Ids
     pending: Pending
     replication: Replication
-    taught: Taught
+    taught: Fingerprint
     narrows: bool
 
     def content(self, digesting: bool = False) -> tuple[dict[str, Any], Arrays]:
@@ -175,7 +175,7 @@ class Parts:
             "remembered": remembered,
             "ids": self.ids.after(agent.account.t),
             "replication": replication,
-            "taught": list(self.taught.marks),
+            "taught": list(self.taught.hashes),
         }
         return header, model.arrays() | waiting | passed | history
 
@@ -363,13 +363,13 @@ def _pulls_of(arms: Arms, kept: object) -> Integers | None:
     return found
 
 
-def taught_of(kept: object) -> Taught:
+def taught_of(kept: object) -> Fingerprint:
     """Marks of the logs that a bandit has learnt from, checked."""
-    if not isinstance(kept, list) or len(kept) > MARKS_KEPT:
+    if not isinstance(kept, list) or len(kept) > HASHES_KEPT:
         raise DamagedFile("the marks of logs that it has learnt from are none")
     if not all(type(mark) is int and 0 <= mark < 2**64 for mark in kept):
         raise DamagedFile("a mark of a log that it has learnt from must be a whole number of 64 bits")
-    return Taught(kept)
+    return Fingerprint(kept)
 
 
 def _model_of(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from infex.logs import Log
 
 NOTHING_CODE = 1
-READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
+READABLE_FORMS = ("infex", "table", "csv", "dsjson", "obp")
 
 
 @click.command()
@@ -57,7 +57,7 @@ READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | None, **asked: Any) -> None:
     """Which policy would have been better, and how sure is that?
 
-    Judges policies by the log of another one: a file of infex, or anybody's Parquet, CSV, dsjson or cb_adf.
+    Judges policies by the log of another one: a file of infex, or anybody's Parquet, CSV or dsjson.
     Schedules learn, so that they are simulated, each on the same problems like the log's.
 
     \b
@@ -79,7 +79,7 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
 def _read(path: Path, asked: dict[str, Any]) -> Log:
     from infex.evaluation import read
     from infex.lab.planner.inputs import read_arms
-    from infex.logs.named_maps import read_with_map
+    from infex.logs.files import read_with_map
 
     columns = {name: asked[name] for name in ("arm", "reward", "propensity", "sort", "form")}
     words, context = asked["features"], asked["context"]

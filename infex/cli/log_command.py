@@ -13,7 +13,7 @@ from infex.errors import PartsDiffer
 if TYPE_CHECKING:
     from infex.logs import Log
 
-SOURCE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
+SOURCE_FORMS = ("infex", "table", "csv", "dsjson", "obp")
 
 
 @click.group()
@@ -36,7 +36,7 @@ def log() -> None:
 @click.option("--propensity", default="propensity", show_default=True, help="The column of propensities.")
 @click.option("--round", "round_", default="round", show_default=True, help="The column of rounds.")
 @click.option("--context", default="", help="Columns of the context, or features that arms share: a,b,c.")
-@click.option("--features", default="", help="Features of each arm, in dsjson and cb_adf: a,b,c.")
+@click.option("--features", default="", help="Features of each arm, in dsjson: a,b,c.")
 @click.option("--sort", is_flag=True, help="Bring rows into the order of rounds.")
 def convert(
     source: Path,

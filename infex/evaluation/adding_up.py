@@ -23,9 +23,8 @@ from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
 from infex.features.base import unit_of
 from infex.logs import Log, LogFacts
-from infex.logs.log_marks import is_known
-from infex.logs.log_sums import LogSums, played_rows, played_sums, spans
-from infex.logs.looks import looks_of
+from infex.logs.arm_features import LogSums, arm_features, played_rows, played_sums, spans
+from infex.logs.log import is_match
 
 NO_BOUNDS_OF_SUMS = Bounds(math.nan, math.nan, "none", "assumed")
 
@@ -47,7 +46,7 @@ class TargetSums:
     @property
     def is_learnt(self) -> bool:
         """Has the target learnt from these rounds?"""
-        return self.learnt or is_known(self.shared, self.marks)
+        return self.learnt or is_match(self.shared, self.marks)
 
     def __add__(self, other: TargetSums) -> TargetSums:
         return TargetSums(
@@ -115,7 +114,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
     4
     """
     log = own_part(log)
-    looks, design = looks_of(log), design_of(log)
+    looks, design = arm_features(log), design_of(log)
     wanted = targets_of(targets, log, looks, np.zeros(looks.dim))
     whole = [each.name for each in wanted if each.needs_whole]
     if whole:
@@ -126,7 +125,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
 
 
 def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
-    looks, propensity = looks_of(log), _propensity(log, design)
+    looks, propensity = arm_features(log), _propensity(log, design)
     row, weights = np.zeros(looks.dim), np.zeros(4)
     draws, known, missing = 0, 0, 0.0
     for span in spans(len(log)):

@@ -14,9 +14,9 @@ from infex.errors import InvalidLog
 from infex.evaluation.log_arguments import own_part
 from infex.evaluation.warm_bandit import bandit, rounds_of
 from infex.logs import Log, log_of
-from infex.logs.log_marks import Taught
-from infex.logs.log_schema import header_of
-from infex.logs.opening_logs import guarded_reading
+from infex.logs.files import guarded_reading
+from infex.logs.log import Fingerprint
+from infex.logs.schema import header_of
 from infex.policies.base import Policy
 
 
@@ -67,7 +67,7 @@ class Lesson(NamedTuple):
     rounds: Integers
     different: Bools
     losses: Floats
-    taught: Taught
+    taught: Fingerprint
 
 
 def lesson_of(part: Log | LogPart, policy: Policy, settings: dict[str, Any], is_first: bool) -> Lesson:
@@ -77,7 +77,7 @@ def lesson_of(part: Log | LogPart, policy: Policy, settings: dict[str, Any], is_
     learnt = bandit(log, policy, fresh=True, **settings)
     given = learnt if is_first else learnt.changes()
     rest = log.round[explored], different[explored], losses[explored]
-    return Lesson(given, int(log.round.max()), *rest, Taught.by(log))
+    return Lesson(given, int(log.round.max()), *rest, Fingerprint.of(log))
 
 
 def bandit_of_parts(

@@ -36,7 +36,7 @@ from infex.checks import real
 from infex.errors import InvalidSetting, NoSupport
 from infex.evaluation.designs import reached_rounds
 from infex.evaluation.groundwork import Groundwork, TargetRounds
-from infex.logs.log_sums import spans
+from infex.logs.arm_features import spans
 
 WEIGHTED = (
     "ips", "snips", "dr", "blocks", "clipped", "switch", "shrinkage", "subgaussian", "slope", "mips",

@@ -23,7 +23,7 @@ from infex.evaluation.supporting import has_gaps, lacking, require_support
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import targets_of
 from infex.logs import Log
-from infex.logs.log_checks import refuse
+from infex.logs.log import refuse
 
 
 def evaluate(

@@ -10,7 +10,7 @@ from infex.arrays import Floats, Integers
 from infex.evaluation.estimators import Drawn, effective
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.target_value import Carrier, LogFinding
-from infex.logs.log_sums import spans
+from infex.logs.arm_features import spans
 
 FAR_IN_ERRORS = 4.0  # right logs reach 2.6 in the mean weight
 MODEL_IN_ERRORS = 2.576  # 1 % of right models are beyond

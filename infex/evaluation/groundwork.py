@@ -15,8 +15,15 @@ from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
 from infex.features.base import unit_of
 from infex.logs import Log
-from infex.logs.log_sums import LogSums, PlayedRows, played_rows, played_sums, spans
-from infex.logs.looks import Looks, looks_of
+from infex.logs.arm_features import (
+    ArmFeatures,
+    LogSums,
+    PlayedRows,
+    arm_features,
+    played_rows,
+    played_sums,
+    spans,
+)
 
 
 @final
@@ -26,7 +33,7 @@ class Groundwork:
 
     log: Log
     held_out: int
-    looks: Looks
+    looks: ArmFeatures
     rows: PlayedRows
     design: Design
     sums: LogSums
@@ -113,7 +120,7 @@ def groundwork(
 ) -> Groundwork:
     """All that does not depend on targets."""
     log, given = in_order(log.without_held_out()), len(log)
-    looks = looks_of(log)
+    looks = arm_features(log)
     rows = played_rows(log, looks)
     design = design_of(log)
     sums = played_sums(rows, log.reward, log.rewarded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from infex.checks import real
 from infex.errors import InvalidLog, InvalidSetting
 from infex.logs import Log, LogFacts
-from infex.logs.log_facts import range_of
+from infex.logs.log import reward_range as checked_range
 
 
 def require_log(log: object) -> None:
@@ -26,7 +26,7 @@ def own_part(log: Log) -> Log:
 
 def reward_range(facts: LogFacts, rewards: object) -> tuple[float, float] | None:
     """The least and the greatest reward as they were said, else as the log knows them."""
-    return facts.rewards if rewards is None else range_of(rewards)
+    return facts.rewards if rewards is None else checked_range(rewards)
 
 
 def confidence_level(confidence: float) -> float:

@@ -16,7 +16,7 @@ from infex.evaluation.intervals import Bounds, Ground
 from infex.lab.planner.beliefs import LEAST_POSTERIOR_PENALTY, misfit_words
 from infex.lab.theory.bounds import Ellipsoid, ellipsoid_of_sums
 from infex.logs import Log, LogFacts
-from infex.logs.log_sums import LogSums, PlayedRows, penalty_of, residuals_of
+from infex.logs.arm_features import LogSums, PlayedRows, penalty_of, residuals_of
 
 REMEDY = "Set both in the unit of the rewards, or bring rewards to about -1 to 1."
 MOST_WORK = 2e9  # multiplications that renewing frozen estimates may take

@@ -14,7 +14,7 @@ from infex.evaluation.log_arguments import confidence_level, positive, require_l
 from infex.evaluation.log_model import warn_of_misfit
 from infex.evaluation.targets import PessimisticPolicy, logged, target_of
 from infex.logs import Log
-from infex.logs.log_marks import Taught
+from infex.logs.log import Fingerprint
 
 
 @final
@@ -76,7 +76,7 @@ def learn(
     warn_of_misfit(work.model)
     far = real("pessimism", pessimism, least=0) * work.model.ellipsoid.radius
     inverse = np.asarray(np.linalg.inv(work.model.ellipsoid.gram), dtype=np.float64)
-    policy = PessimisticPolicy(work.model.theta, inverse, far, Taught.by(work.log))
+    policy = PessimisticPolicy(work.model.theta, inverse, far, Fingerprint.of(work.log))
     mine = rounds_of(target_of("learnt", policy, work.log, work.looks, work.model.theta), work).mean_row
     theirs = rounds_of(target_of("logged", logged, work.log, work.looks, work.model.theta), work).mean_row
     found: Bounds = work.model.bounds(mine)

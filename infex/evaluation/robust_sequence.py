@@ -15,7 +15,7 @@ from infex.evaluation.designs import logging_propensities
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.sequences import lower_bound
-from infex.logs.log_sums import spans
+from infex.logs.arm_features import spans
 
 ROWS_CAPPED = 1 << 12  # rounds of which the values of all arms are in memory
 

@@ -15,8 +15,8 @@ from infex.errors import InvalidLog, InvalidTarget
 from infex.features import FeatureMap, Interactions
 from infex.features.base import ScaledMap
 from infex.logs import Log
-from infex.logs.log_marks import Taught, is_known
-from infex.logs.looks import Looks
+from infex.logs.arm_features import ArmFeatures
+from infex.logs.log import Fingerprint, is_match
 from infex.policies import Greedy, Uniform
 
 SUM_WITHIN = 1e-9
@@ -39,7 +39,7 @@ logged: Final = Logged()
 class PessimisticPolicy:
     """The arm with the best lower bound x'theta - `far` |x| in V^-1; a function of offers (n, K, d)."""
 
-    def __init__(self, theta: Floats, inverse: Floats, far: float, taught: Taught) -> None:
+    def __init__(self, theta: Floats, inverse: Floats, far: float, taught: Fingerprint) -> None:
         self.theta, self.inverse, self.far, self.taught = theta, inverse, far, taught
 
     def __call__(self, offers: Floats, context: object = None) -> Integers:
@@ -54,7 +54,7 @@ class PessimisticPolicy:
         squares = np.einsum("nkd,nkd->nk", offers @ self.inverse, offers)
         return np.ascontiguousarray(offers @ self.theta - self.far * np.sqrt(np.maximum(squares, 0.0)))
 
-    def probabilities(self, log: Log, looks: Looks) -> Probabilities:
+    def probabilities(self, log: Log, looks: ArmFeatures) -> Probabilities:
         """Those of the rounds of a log."""
         return lambda span: _best_on_offer(self.lower(looks.every(span)), log, span)
 
@@ -80,10 +80,10 @@ class TargetPolicy:
     ) -> None:
         self.name, self.probabilities, self.is_logged = name, probabilities, is_logged
         self.needs_whole, (self.shared, self.marks) = needs_whole, taught
-        self.is_learnt = is_learnt or is_known(*taught)
+        self.is_learnt = is_learnt or is_match(*taught)
 
 
-def targets_of(targets: object, log: Log, looks: Looks, theta: Floats) -> list[TargetPolicy]:
+def targets_of(targets: object, log: Log, looks: ArmFeatures, theta: Floats) -> list[TargetPolicy]:
     """All targets by name; `theta` is the log's own estimate, by which `Greedy()` plays."""
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidTarget(
@@ -96,7 +96,7 @@ def targets_of(targets: object, log: Log, looks: Looks, theta: Floats) -> list[T
     return [target_of(name, target, log, looks, theta) for name, target in targets.items()]
 
 
-def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) -> TargetPolicy:
+def target_of(name: str, target: object, log: Log, looks: ArmFeatures, theta: Floats) -> TargetPolicy:
     """One of them."""
     if isinstance(target, Logged):
         return TargetPolicy(name, lambda span: one_hot(log.arm[span], log.count), is_logged=True)
@@ -120,9 +120,9 @@ def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) 
     return TargetPolicy(name, _asked(name, target, log, looks))
 
 
-def _known(taught: Taught, log: Log) -> tuple[int, int]:
+def _known(taught: Fingerprint, log: Log) -> tuple[int, int]:
     """How many marks are those of a log, and of how many."""
-    return taught.shared(log), len(taught.marks)
+    return taught.shared(log), len(taught.hashes)
 
 
 def _is_same(own: Floats, theta: Floats) -> bool:
@@ -163,7 +163,7 @@ def uniform_in(log: Log, span: slice) -> Floats:
     return found
 
 
-def greedy_probabilities(log: Log, looks: Looks, theta: Floats) -> Probabilities:
+def greedy_probabilities(log: Log, looks: ArmFeatures, theta: Floats) -> Probabilities:
     """The arm of the largest estimate, by the tie rule of the house."""
     return lambda span: _best_on_offer(np.array(looks.scores(span, theta)), log, span)
 
@@ -175,7 +175,7 @@ def _best_on_offer(scores: Floats, log: Log, span: slice) -> Floats:
     return one_hot(best_in_rows(scores), log.count)
 
 
-def bandit_theta(name: str, bandit: Bandit, log: Log, looks: Looks) -> Floats:
+def bandit_theta(name: str, bandit: Bandit, log: Log, looks: ArmFeatures) -> Floats:
     """What a bandit has learnt, in the features of the log."""
     rule: FeatureMap | None = bandit.features
     theta = np.asarray(bandit.theta, dtype=np.float64)
@@ -222,7 +222,7 @@ def _given(name: str, values: np.ndarray, log: Log) -> Probabilities:
     return lambda span: checked_probabilities(name, every[span], log, span)
 
 
-def _asked(name: str, target: Callable[..., Any], log: Log, looks: Looks) -> Probabilities:
+def _asked(name: str, target: Callable[..., Any], log: Log, looks: ArmFeatures) -> Probabilities:
     has_features = log.dim is not None
 
     def probabilities(span: slice) -> Floats:

@@ -11,7 +11,7 @@ from infex.bandit import Bandit
 from infex.errors import InfexError, InvalidLog
 from infex.features import Encoded, FeatureMap
 from infex.logs import Log
-from infex.logs.log_marks import Taught
+from infex.logs.log import Fingerprint
 from infex.models.base import Estimator
 from infex.policies.base import Policy
 from infex.registry import parse
@@ -63,7 +63,7 @@ def bandit(
         log.others["weight"][rows] if "weight" in log.others else None,
         explored=None if log.explored is None else log.explored[rows],
     )
-    found.taught = found.taught + Taught.by(log)
+    found.taught = found.taught + Fingerprint.of(log)
     if not fresh:
         explored, different, losses = rounds_of(log)
         found.resume(int(log.round.max()), log.round[explored], different[explored], losses[explored])

@@ -1,4 +1,4 @@
-"""Expressions as sweeps read them: the catalogue's, objects of a user's with settings, lists of settings.
+"""Expressions as sweeps read them: those of the registry, with lists of settings and a user's own objects.
 
 `Infex(LinUCB(scale=[0.1, 0.5]), my.rules:Doubling(c=3))` names two policies. A list stands for its values,
 one after the other; a value that is itself a list is written as a tuple, `(1, 2)`. Python finds the objects
@@ -8,72 +8,24 @@ of a user's under `package.module:object`; to name a thing none of them is loade
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar, final
 
-from infex import registry, schedules
 from infex.checks import imported, safe_repr
 from infex.errors import InfexError, InfexWarning, InvalidExpression, InvalidSetting
-from infex.registry import label_of, setting_text
+from infex.policies import Infex
+from infex.registry import Reader, argument_text, entry_of, parameters_of, syntax_tree
 
-
-def hint(name: str, known: Iterable[str]) -> str:
-    """A question that names the nearest known name; nothing if none is near.
-
-    >>> hint("horizont", ["horizon", "seeds"]), hint("x", ["horizon"])
-    (' (did you mean horizon?)', '')
-    """
-    names = {each.casefold(): each for each in known}
-    nearest = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
-    return f" (did you mean {names[nearest[0]]}?)" if nearest else ""
-
-
+Kind = Literal["policy", "schedule", "estimator"]
 VERBS = {"policy": "choose", "schedule": "explores", "estimator": "new_model"}
-
-
-def load(reference: str) -> Any:
-    """The object that `package.module:object` names."""
-    return imported(reference, InvalidSetting, f"cannot load {reference!r}")
-
-
-def loaded(reference: str, kind: str | None) -> Any:
-    """The object of a name, or what it makes without arguments where a thing of a kind is asked for."""
-    source = load(reference)
-    if kind is None or not callable(source):
-        return source
-    if not isinstance(source, type) and VERBS[kind] in dir(source):  # it may be called, and is what is meant
-        return source
-    return call(reference, (), {})
-
-
-def call(reference: str, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """What the function or class of a name makes with these settings."""
-    source = load(reference)
-    words = [*map(safe_repr, given), *(f"{name}={safe_repr(value)}" for name, value in named.items())]
-    how = f"with {', '.join(words)}" if words else "without arguments"
-    if not callable(source):
-        raise InvalidSetting(f"{reference!r} takes no settings: it is {safe_repr(source)}")
-    try:
-        return source(*given, **named)
-    except Exception as error:  # a user's code may raise anything
-        raise InvalidSetting(f"{reference!r} cannot be made {how}: {error}") from error
-
-
 REFERENCE = re.compile(r"""('[^']*'|"[^"]*")|([\w.]+:[\w.]+)""")
-CATALOGUE = {
-    "policy": registry.POLICIES,
-    "schedule": {**registry.SCHEDULES, **registry.SHORTHANDS},
-    "estimator": registry.ESTIMATORS,
-}
-KINDS_ASKED = {"base": "policy", "schedule": "schedule", "when": "schedule"}  # by names of arguments
 LIST_TAKERS = ("listed",)  # whose own value is a list
 Made = TypeVar("Made")
-Kind = str  # "policy", "schedule", "estimator"
 
 
 class Reading(NamedTuple):
@@ -106,9 +58,18 @@ def read(text: str, kind: Kind) -> list[Reading]:
     >>> read("my.rules:Policy(size = 3)", "policy")[0].label
     'my.rules:Policy(size=3)'
     """
-    tree, references = _tree(text)
-    _refuse_strangers(tree, text, kind, references)
-    return [_Reader(text, references).reading(*each, kind) for each in alternatives(tree, text)]
+    reader = ReferenceReader(text)
+    found = []
+    for node, varied in grid(reader.tree, reader):
+        thing = reader.read(node, kind)
+        if not isinstance(thing, DeferredCall) and entry_of(thing) is None:
+            raise InvalidExpression(f"{text!r} names no {kind}")
+        given = {"base": thing.base, "schedule": thing.schedule} if isinstance(thing, Infex) else {}
+        if isinstance(thing, DeferredCall) and thing.name == "Infex":
+            given = thing.arguments()
+        base, schedule = (text_of(given[name]) if name in given else None for name in ("base", "schedule"))
+        found.append(Reading(text_of(thing), base, schedule, varied, _maker(thing)))
+    return found
 
 
 def read_calls(text: str) -> list[Called]:
@@ -117,8 +78,22 @@ def read_calls(text: str) -> list[Called]:
     >>> [(each.name, each.texts) for each in read_calls("gaussian(dim=[2, 3], rewards=sign)")]
     [('gaussian', {'dim': '2', 'rewards': 'sign'}), ('gaussian', {'dim': '3', 'rewards': 'sign'})]
     """
-    tree, references = _tree(text)
-    return [_Reader(text, references).called(*each) for each in alternatives(tree, text)]
+    reader = ReferenceReader(text)
+    found = []
+    for node, varied in grid(reader.tree, reader):
+        keywords: list[ast.keyword] = []
+        match node:
+            case ast.Name(id=name):
+                pass
+            case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
+                pass
+            case _:
+                raise InvalidExpression(f"not a name with named settings in brackets: {text!r}")
+        settings = {str(word.arg): reader.read(word.value, None) for word in keywords}
+        made = {word: _maker(value)() for word, value in settings.items()}
+        texts = {word: text_of(value) for word, value in settings.items()}
+        found.append(Called(reader.references.get(name, name), made, texts, varied))
+    return found
 
 
 def canonical(text: str, kind: Kind = "policy") -> str | None:
@@ -141,241 +116,165 @@ def quietly(make: Callable[..., Made], *given: object) -> Made:
         return make(*given)
 
 
-def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
-    """Python's reading of a text, and the references in whose places it has names."""
-    references: dict[str, str] = {}
-
-    def replaced(match: re.Match[str]) -> str:
-        if match[1] is not None:  # in quotes
-            return match[1]
-        name = f"reference_{len(references)}_"  # a name that Python can read
-        references[name] = match[2]
-        return name
-
-    try:
-        return ast.parse(REFERENCE.sub(replaced, text).strip(), mode="eval").body, references
-    except (SyntaxError, ValueError):
-        raise InvalidExpression(f"not an expression like 'Infex(LinUCB, every(20))': {text!r}") from None
-
+# Lists that multiply out into a grid
 
 Alternative = tuple[ast.expr, tuple[str, ...]]
 
 
-def alternatives(node: ast.expr, text: str) -> list[Alternative]:
+def grid(node: ast.expr, reader: Reader) -> list[Alternative]:
     """The expressions that one with lists stands for, each with the settings that vary."""
-    if isinstance(node, ast.BinOp):
-        sides = itertools.product(alternatives(node.left, text), alternatives(node.right, text))
-        return [(ast.BinOp(left, node.op, right), one + other) for (left, one), (right, other) in sides]
-    return list(_calls(node, text)) if isinstance(node, ast.Call) and not _takes_lists(node) else [(node, ())]
+    match node:
+        case ast.BinOp():
+            sides = itertools.product(grid(node.left, reader), grid(node.right, reader))
+            return [(ast.BinOp(left, node.op, right), one + other) for (left, one), (right, other) in sides]
+        case ast.Call(func=ast.Name(id=name)) if name in LIST_TAKERS:
+            return [(node, ())]
+        case ast.Call():
+            return list(_calls(node, reader))
+    return [(node, ())]
 
 
-def _calls(node: ast.Call, text: str) -> Iterator[Alternative]:
+def _calls(node: ast.Call, reader: Reader) -> Iterator[Alternative]:
     """A call with every value of each of its arguments."""
-    called, count = ast.unparse(node.func), len(node.args)
-    given = [(None, each) for each in node.args] + [(word.arg, word.value) for word in node.keywords]
-    for chosen in itertools.product(*(_values(value, text, called, name) for name, value in given)):
-        values, names = [value for value, _ in chosen], [word.arg for word in node.keywords]
-        words = [ast.keyword(*pair) for pair in zip(names, values[count:], strict=True)]
-        yield (
-            ast.Call(node.func, values[:count], words),
-            tuple(itertools.chain(*(each for _, each in chosen))),
-        )
+    names = [None] * len(node.args) + [word.arg for word in node.keywords]
+    given = [*node.args, *(word.value for word in node.keywords)]
+    choices = [_values(node, name, value, reader) for name, value in zip(names, given, strict=True)]
+    for chosen in itertools.product(*choices):
+        values = [value for value, _ in chosen]
+        pairs = zip(node.keywords, values[len(node.args) :], strict=True)
+        words = [ast.keyword(word.arg, value) for word, value in pairs]
+        varied = itertools.chain(*(each for _, each in chosen))
+        yield ast.Call(node.func, values[: len(node.args)], words), tuple(varied)
 
 
-def _takes_lists(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id in LIST_TAKERS
+def _values(call: ast.Call, name: str | None, value: ast.expr, reader: Reader) -> list[Alternative]:
+    """The values that one argument takes in turn; a list in a list is one value.
+
+    A list says what varies: `scale=0.1`, or `every(5)` where an argument has no name.
+    """
+    if not isinstance(value, ast.List):
+        return grid(value, reader)
+    if not value.elts:
+        raise InvalidExpression(f"an empty list in {reader.text!r}; say one value or more")
+    found = []
+    for item in value.elts:
+        for each, varied in [(item, ())] if isinstance(item, ast.List) else grid(item, reader):
+            word, called = reader.written(each), reader.written(call.func)
+            if name is not None:
+                word = f"{name}={word}"
+            elif called != "Infex":
+                word = f"{called}({word})"
+            found.append((each, (word, *varied)))
+    return found
 
 
-def _values(node: ast.expr, text: str, called: str, name: str | None) -> list[Alternative]:
-    """The values that one argument takes in turn; a list in a list is one value."""
-    if not isinstance(node, ast.List):
-        return alternatives(node, text)
-    if not node.elts:
-        raise InvalidExpression(f"an empty list in {text!r}; say one value or more")
-    return [
-        (value, (_varied(called, name, value), *varied))
-        for item in node.elts
-        for value, varied in ([(item, ())] if isinstance(item, ast.List) else alternatives(item, text))
-    ]
+# Objects of a user's
 
 
-def _varied(called: str, name: str | None, value: ast.expr) -> str:
-    """What a list gave: `scale=0.1`, or `every(5)` where it has no name."""
-    written = ast.unparse(value)
-    alone = written if called == "Infex" else f"{called}({written})"
-    return alone if name is None else f"{name}={written}"
+class ReferenceReader(Reader):
+    """Reads `package.module:object` too; whatever holds such an object is made when it is asked for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.references: dict[str, str] = {}  # by names that Python can read
+        self.tree = syntax_tree(REFERENCE.sub(self._replaced, text), text)
+
+    def _replaced(self, match: re.Match[str]) -> str:
+        if match[1] is not None:  # in quotes
+            return match[1]
+        name = f"reference_{len(self.references)}_"
+        self.references[name] = match[2]
+        return name
+
+    def written(self, node: ast.expr) -> str:
+        return re.sub(r"reference_\d+_", lambda match: self.references[match[0]], super().written(node))
+
+    def read(self, node: ast.expr, kind: str | None) -> Any:
+        found = super().read(node, kind)
+        if isinstance(found, list) and any(isinstance(each, DeferredCall) for each in found):
+            raise InvalidExpression(f"cannot read {self.text!r}: an object of yours stands where none can")
+        return found
+
+    def knows(self, name: str) -> bool:
+        return name in self.references or super().knows(name)
+
+    def asked(self, name: str, kind: str | None) -> dict[int | str | None, str]:
+        return {} if name in self.references else super().asked(name, kind)
+
+    def call(self, name: str, args: list[Any] | None, named: dict[str, Any], kind: str | None) -> Any:
+        if name in self.references:
+            return DeferredCall(self, self.references[name], args, named, kind)
+        if any(isinstance(each, DeferredCall) for each in (*(args or ()), *named.values())):
+            return DeferredCall(self, name, args, named, kind)
+        return super().call(name, args, named, kind)
 
 
 @final
-class _Reader:
-    """Reads a text in which names have taken the place of references."""
+@dataclass(frozen=True, slots=True, eq=False)
+class DeferredCall:
+    """A call of a user's object, or with one among its arguments: it has a label before it is made."""
 
-    def __init__(self, text: str, references: dict[str, str]) -> None:
-        self._text = text
-        self._references = references
+    reader: Reader
+    name: str  # of the catalogue, `package.module:object`, or "|"
+    args: list[Any] | None  # None without brackets
+    named: dict[str, Any]
+    kind: str | None  # what is asked for where it stands
 
-    def reading(self, node: ast.expr, varied: tuple[str, ...], kind: Kind) -> Reading:
-        """One thing of those that the text names."""
-        parts, words = self._parts(node), tuple(self._named_back(word) for word in varied)
-        if self._holds(node):
-            return Reading(self._label(node), *parts, words, lambda: self._thing(node, kind))
-        thing = registry.parse_node(node, self._text)
-        return Reading(label_of(thing), *parts, words, lambda: thing)
-
-    def called(self, node: ast.expr, varied: tuple[str, ...]) -> Called:
-        """A call with named settings, or a name alone."""
-        keywords: list[ast.keyword] = []
-        match node:
-            case ast.Name(id=name):
-                pass
-            case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
-                pass
-            case _:
-                raise InvalidExpression(f"not a name with named settings in brackets: {self._text!r}")
-        named = {str(word.arg): word.value for word in keywords}
-        return Called(
-            self._references.get(name, name),
-            {word: self._thing(value, None) for word, value in named.items()},
-            {word: self._word(value) for word, value in named.items()},
-            tuple(self._named_back(word) for word in varied),
-        )
-
-    def _named_back(self, written: str) -> str:
-        for name, reference in self._references.items():
-            written = written.replace(name, reference)
-        return written
-
-    def _parts(self, node: ast.expr) -> tuple[str | None, str | None]:
-        """The labels of the base and of the schedule, if it is an `Infex`."""
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Infex"):
-            return None, None
-        named = {str(word.arg): word.value for word in node.keywords}
-        given = dict(zip(("base", "schedule"), node.args, strict=False)) | named
-        labels = [self._label(given[name]) if name in given else None for name in ("base", "schedule")]
-        return labels[0], labels[1]
-
-    def _holds(self, node: ast.expr) -> bool:
-        return any(isinstance(each, ast.Name) and each.id in self._references for each in ast.walk(node))
-
-    def _label(self, node: ast.expr) -> str:
-        """What is written of a node; nothing of a user's is loaded for it."""
-        if not self._holds(node):
-            return label_of(registry.parse_node(node, self._text))
-        match node:
-            case ast.Name(id=name):
-                return self._references[name]
-            case ast.BinOp(left=left, right=right):
-                return f"{self._label(left)} | {self._label(right)}"
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-                named = {str(word.arg): word.value for word in keywords}
-                words = list(self._said(name, args, named))
-                called = self._references.get(name, name)
-                return f"{called}({', '.join(words)})" if words else called
-        raise InvalidExpression(f"cannot read {self._text!r}: an object of yours stands where none can")
-
-    def _said(self, name: str, args: list[ast.expr], named: dict[str, ast.expr]) -> Iterator[str]:
-        """What stands in the brackets; of what is built in, in its own order and without defaults."""
-        order = [] if name in self._references else list(_taken(name))
-        given = dict(zip(order, args, strict=False)) | named
-        yield from (self._word(each) for each in args[len(order) :])
-        for word in [
-            *(each for each in order if each in given),
-            *(each for each in given if each not in order),
-        ]:
-            text, default = self._word(given[word]), _taken(name)[word].default if word in order else None
-            if word in order and default is inspect.Parameter.empty:
-                yield text
-            elif word not in order or text != setting_text(default):
-                yield f"{word}={text}"
-
-    def _word(self, node: ast.expr) -> str:
-        """An argument: a thing by its label, a bare word as it is, data as Python writes them."""
-        if self._holds(node):
-            return self._label(node)
-        value = registry.parse_argument(node, self._text)
-        if registry.entry_of(value) is not None:
-            return label_of(value)
-        return ast.unparse(node) if isinstance(node, ast.Call) else data_text(value)
-
-    def _thing(self, node: ast.expr, kind: Kind | None) -> Any:
-        """What a node stands for; where a kind is asked for, a reference to a class is called."""
-        if not self._holds(node):
-            return (
-                registry.parse_node(node, self._text) if kind else registry.parse_argument(node, self._text)
-            )
-        match node:
-            case ast.Name(id=name):
-                return loaded(self._references[name], kind)
-            case ast.BinOp(left=left, right=right):
-                return schedules.union(self._thing(left, "schedule"), self._thing(right, "schedule"))
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-                return self._made(name, *self._given(name, args, keywords))
-        raise InvalidExpression(f"cannot read {self._text!r}: an object of yours stands where none can")
-
-    def _given(
-        self, name: str, args: list[ast.expr], keywords: list[ast.keyword]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """The things that stand in the brackets."""
-        asked = {} if name in self._references else _asked(name)
-        given = [self._thing(each, asked.get(place)) for place, each in enumerate(args)]
-        return given, {str(word.arg): self._thing(word.value, asked.get(word.arg)) for word in keywords}
-
-    def _made(self, name: str, given: Sequence[Any], named: dict[str, Any]) -> Any:
-        if name in self._references:
-            return call(self._references[name], given, named)
-        make = registry.NAMES[name]
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a name of the catalogue by their names, in its own order."""
         try:
-            inspect.signature(make).bind(*given, **named)
+            signature = inspect.signature(self.reader.maker(self.name, self.kind))
+            return dict(signature.bind(*(self.args or ()), **self.named).arguments)
         except TypeError as error:
-            raise InvalidExpression(f"in {self._text!r}: {name}() {error}") from None
+            raise InvalidExpression(f"in {self.reader.text!r}: {self.name}() {error}") from None
+
+    def label(self) -> str:
+        """What was written, in the order of what is built in, and without its defaults."""
+        if self.name == "|":
+            return " | ".join(map(text_of, self.args or ()))
+        if ":" in self.name:
+            words = [*map(text_of, self.args or ()), *(f"{n}={text_of(v)}" for n, v in self.named.items())]
+        else:
+            words, known = [], parameters_of(self.reader.maker(self.name, self.kind))
+            for name, value in self.arguments().items():
+                text, default = text_of(value), known[name].default
+                if default is inspect.Parameter.empty:
+                    words.append(text)
+                elif text != argument_text(default):
+                    words.append(f"{name}={text}")
+        return f"{self.name}({', '.join(words)})" if words else self.name
+
+    def make(self) -> Any:
+        """What the call gives, once the objects in it are loaded."""
+        args = None if self.args is None else [_maker(each)() for each in self.args]
+        named = {name: _maker(each)() for name, each in self.named.items()}
+        if ":" not in self.name:
+            return Reader(self.reader.text).call(self.name, args, named, self.kind)
+        source = load(self.name)
+        if args is None:
+            verb = VERBS.get(str(self.kind))
+            is_meant = verb is not None and not isinstance(source, type) and verb in dir(source)
+            if verb is None or is_meant or not callable(source):
+                return source
+        elif not callable(source):
+            raise InvalidSetting(f"{self.name!r} takes no settings: it is {safe_repr(source)}")
+        words = [*map(safe_repr, args or ()), *(f"{n}={safe_repr(v)}" for n, v in named.items())]
+        how = f"with {', '.join(words)}" if words else "without arguments"
         try:
-            return make(*given, **named)
-        except (TypeError, InfexError) as error:
-            raise InvalidExpression(f"in {self._text!r}: {error}") from None
+            return source(*(args or ()), **named)
+        except Exception as error:  # a user's code may raise anything
+            raise InvalidSetting(f"{self.name!r} cannot be made {how}: {error}") from error
 
 
-def data_text(value: object) -> str:
-    """Numbers and texts, also in tuples, as an expression writes them."""
-    if isinstance(value, list):
-        return f"({', '.join(map(data_text, value))}{',' if len(value) == 1 else ''})"
-    return repr(value) if value is None or isinstance(value, bool) else registry.argument_text(value)
+def load(reference: str) -> Any:
+    """The object that `package.module:object` names."""
+    return imported(reference, InvalidSetting, f"cannot load {reference!r}")
 
 
-def _taken(name: str) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(registry.NAMES[name]).parameters
+def text_of(value: Any) -> str:
+    """A thing, or data, as an expression writes it."""
+    return value.label() if isinstance(value, DeferredCall) else argument_text(value)
 
 
-def _asked(name: str) -> dict[int | str | None, Kind]:
-    """Which kinds of things the arguments of a name of the catalogue are, by place and by name."""
-    known = [(place, word) for place, word in enumerate(_taken(name)) if word in KINDS_ASKED]
-    return {each: KINDS_ASKED[pair[1]] for pair in known for each in pair}
-
-
-def _refuse_strangers(node: ast.expr, text: str, kind: Kind, own: dict[str, str]) -> None:
-    """Refuses names of anything but policies where a policy is due, and schedules where a schedule is.
-
-    `own` are names that stand for a user's objects.
-    """
-    inner: list[tuple[ast.expr, str]] = []
-    match node:
-        case ast.BinOp(left=left, right=right):
-            inner = [(left, kind), (right, kind)]
-        case ast.List(elts=items):
-            inner = [(item, kind) for item in items]
-        case ast.Attribute(value=module, attr=name):
-            raise InvalidExpression(
-                f"cannot read {ast.unparse(node)!r} in {text!r}; an object of yours is written with a colon: "
-                f"'{ast.unparse(module)}:{name}'"
-            )
-        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in own:
-            pass
-        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name not in CATALOGUE[kind]:
-            near, known = hint(name, CATALOGUE[kind]), ", ".join(sorted(CATALOGUE[kind]))
-            a = "an" if kind == "estimator" else "a"
-            raise InvalidExpression(f"unknown name {name!r} in {text!r}{near}; {a} {kind} is one of {known}")
-        case ast.Call(func=ast.Name(id="Infex"), args=given):
-            inner = list(zip(given, ("policy", "schedule"), strict=False))
-        case ast.Call(args=given):
-            inner = [(each, kind) for each in given]
-    for each, what in inner:
-        _refuse_strangers(each, text, what, own)
+def _maker(value: Any) -> Callable[[], Any]:
+    return value.make if isinstance(value, DeferredCall) else lambda: value

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from infex._stats import Spread, spread
 from infex.arrays import Floats, Integers
+from infex.checks import hint
 from infex.errors import InfexError, InvalidSetting
-from infex.lab.expressions import canonical, hint, quietly
+from infex.lab.expressions import canonical, quietly
 from infex.lab.fingerprint import digest
 from infex.lab.specs import recipes
 from infex.lab.table import (

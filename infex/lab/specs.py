@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, final, runtime_checkable
 
-from infex.checks import plain, safe_repr, settings_by_name
+from infex.checks import hint, plain, safe_repr, settings_by_name
 from infex.errors import InfexError, InvalidSetting
 from infex.lab import environments
-from infex.lab.expressions import Kind, hint, load, read, read_calls
+from infex.lab.expressions import Kind, load, read, read_calls
 from infex.lab.fingerprint import digest
 from infex.lab.simulation.copies import own_copies
 from infex.lab.simulation.simulator import checked_instance

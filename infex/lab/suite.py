@@ -14,10 +14,10 @@ import numpy as np
 
 from infex._stats import INTERVAL_ENDS, PAIRS_OF_AN_INTERVAL, resamples
 from infex.arrays import Floats
+from infex.checks import hint
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.lab import paper
-from infex.lab.expressions import hint
 from infex.lab.reports.page import breakable, shell, table
 from infex.lab.results import Cell, Results
 from infex.lab.sweep import Sweep

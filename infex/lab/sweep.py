@@ -22,9 +22,9 @@ from typing import Any, Literal, TypeVar, final
 import msgspec
 import numpy as np
 
-from infex.checks import real, safe_repr, settings_by_name, whole
+from infex.checks import hint, real, safe_repr, settings_by_name, whole
 from infex.errors import InfexError, InvalidSetting, NoRecord
-from infex.lab.expressions import hint, load
+from infex.lab.expressions import load
 from infex.lab.fingerprint import commit, versions
 from infex.lab.progress import Progress, SweepLog, showing
 from infex.lab.results import Results

@@ -15,8 +15,7 @@ from infex.checks import safe_repr
 from infex.errors import DamagedJournal, InvalidLog, InvalidSetting
 from infex.features.base import Encoder, encoder_of
 from infex.files import replacing
-from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
-from infex.logs.log_schema import UNJOINED, LogHeader
+from infex.logs.schema import UNJOINED, Era, JoinedHeaders, LogHeader, joined_headers
 from infex.policies import Infex
 from infex.registry import label_of, record_of
 from infex.study.amending import amended

@@ -16,7 +16,7 @@ from dask.distributed import Client
 from infex import Bandit, Greedy, Infex, LinUCB, evaluation, every, features, jittered
 from infex.errors import CannotMerge, InvalidLog, NotKept
 from infex.logs import Log
-from infex.logs.writing_logs import ROWS_IN_A_GROUP
+from infex.logs.parquet import ROWS_PER_GROUP
 from infex.models import Discounted
 from infex.policies import Uniform
 from tests.waiting import PATIENCE, started, until
@@ -130,8 +130,8 @@ def test_two_workers_give_the_same(tmp_path: Path) -> None:
 
 
 def test_a_long_file_has_several_row_groups(tmp_path: Path) -> None:
-    n = ROWS_IN_A_GROUP + 5
+    n = ROWS_PER_GROUP + 5
     log = Log(arm=np.zeros(n, dtype=int), reward=np.ones(n), arms=np.eye(2))
     evaluation.write(log, tmp_path / "log.parquet")
     parts = evaluation.log_parts(tmp_path / "log.parquet")
-    assert [len(part.read()) for part in parts] == [ROWS_IN_A_GROUP, 5]
+    assert [len(part.read()) for part in parts] == [ROWS_PER_GROUP, 5]

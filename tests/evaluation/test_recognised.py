@@ -9,7 +9,7 @@ from infex import Bandit, Greedy, Infex, LinUCB, Softened, evaluation, jittered
 from infex.bandit import archive
 from infex.errors import DamagedFile, InvalidTarget
 from infex.evaluation import Log
-from infex.logs.log_marks import Taught, marks_of
+from infex.logs.log import Fingerprint, window_hashes
 from infex.policies import Uniform
 
 ARMS = np.array([[0.6, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.8], [0.4, 0.4, 0.4]])
@@ -114,16 +114,16 @@ def test_a_learnt_policy_is_weighed_by_other_logs_alone() -> None:
 
 @pytest.mark.parametrize("clicks", [0.01, 0.3])
 def test_logs_of_clicks_that_have_nothing_in_common_are_not_taken_for_each_other(clicks: float) -> None:
-    taught = [Taught.by(drawn(20_000, seed, clicks=clicks)) for seed in range(10)]
+    taught = [Fingerprint.of(drawn(20_000, seed, clicks=clicks)) for seed in range(10)]
     strangers = [drawn(20_000, seed, clicks=clicks) for seed in range(20, 25)]
-    assert not any(each.knows(log) for each in taught for log in strangers)
+    assert not any(each.matches(log) for each in taught for log in strangers)
 
 
 def test_a_log_whose_rewards_never_vary_has_no_marks() -> None:
     log = Log(arm=[0] * 300, reward=[0.0] * 300)
-    assert marks_of(log).size == 0
-    assert not Taught.by(log).knows(log)
-    assert marks_of(Log(arm=[0], reward=[float("nan")])).size == 0
+    assert window_hashes(log).size == 0
+    assert not Fingerprint.of(log).matches(log)
+    assert window_hashes(Log(arm=[0], reward=[float("nan")])).size == 0
 
 
 def test_marks_in_a_file_are_looked_at(tmp_path: Path) -> None:

@@ -221,9 +221,9 @@ def test_greedy_by_the_log_itself_is_judged_by_the_model_alone() -> None:
 
 
 def test_many_rounds_are_taken_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from infex.logs import log_sums
+    from infex.logs import arm_features
 
     whole = [value(as_log("jit"), logs()["jit_target"], estimator) for estimator in ("dm", "dr", "blocks")]
-    monkeypatch.setattr(log_sums.spans, "__defaults__", (97,))
+    monkeypatch.setattr(arm_features.spans, "__defaults__", (97,))
     parts = [value(as_log("jit"), logs()["jit_target"], estimator) for estimator in ("dm", "dr", "blocks")]
     assert parts == pytest.approx(whole, abs=1e-13)

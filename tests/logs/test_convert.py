@@ -60,5 +60,5 @@ def test_parts_whose_columns_differ_are_written_whole(tmp_path: Path) -> None:
     (tmp_path / "bad").write_text("\n".join([*lines, "{"]))
     refused = convert(tmp_path / "bad", tmp_path / "d.parquet")
     assert refused.exit_code == 2
-    assert "line 4 is no event" in refused.output
+    assert "line 4 is not an event" in refused.output
     assert not (tmp_path / "d.parquet").exists()

@@ -79,9 +79,12 @@ def test_arms_go_by_label() -> None:
         ({"arm": [0, -1, 1, 0]}, "arm must be one of the 3"),
         ({"arm": [0.0, 1.0, 1.0, 0.0]}, "arm must be a column of int64"),
         ({"greedy": [0, -2, 1, 0]}, "greedy must"),
-        ({"round": [1, 2, 2, 4]}, "round must rise.*round 2"),
+        ({"round": [1, 2, 2, 4]}, "round must increase.*round 2"),
         ({"round": [0, 2, 3, 4]}, "round must be 1 or more"),
-        ({"round": [1, 2, 1, 1], "stream": ["a", "a", "b", "b"]}, "round must rise.*1 row is not: round 1"),
+        (
+            {"round": [1, 2, 1, 1], "stream": ["a", "a", "b", "b"]},
+            "round must increase.*1 row is not: round 1",
+        ),
         ({"base_propensities": np.full((4, 3), 0.5)}, "base_propensities must add up to 1"),
         ({"base_propensities": [[1.5, -0.5, 0.0]] * 4}, r"base_propensities must lie in \[0, 1\]"),
         ({"base_propensities": np.full((4, 2), 0.5)}, "differ in how many arms"),
@@ -93,7 +96,7 @@ def test_arms_go_by_label() -> None:
                 "offered": [[True, True, False]] * 4,
                 "base_propensities": [[0.5, 0.0, 0.5]] * 4,
             },
-            "base_propensities must be 0 of arms not on offer",
+            "base_propensities must be 0 for arms that are not on offer",
         ),
         ({"offers": np.full((4, 3, 2), np.nan)}, "offers must be finite"),
         ({"offers": np.zeros((3, 3, 2))}, "offers must have 4 rows"),
@@ -135,5 +138,5 @@ def test_explorations_that_could_play_one_arm_only_do_not_promise_weights() -> N
         }
         return Log(arm=[0, 1], reward=[0.0, 1.0], **drawn)
 
-    assert "every arm was certain: weights can judge nothing else" in str(explored_with(1.0))
-    assert "explorations with known propensities can judge other policies" in str(explored_with(0.5))
+    assert "every arm had propensity 1: weights cannot evaluate any other policy" in str(explored_with(1.0))
+    assert "explorations with known propensities can evaluate other policies" in str(explored_with(0.5))

@@ -15,9 +15,8 @@ import infex
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Softened, every, features, jittered
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog, InvalidReward, InvalidSetting, StoreFailed, StoreInUse
-from infex.logs import Log
-from infex.logs.frames import FRAMES_BEGIN, frames
-from infex.logs.recorded import is_recorded, read_recorded
+from infex.logs import Log, is_own_log
+from infex.logs.recorded import FILE_START, frames, read_recorded
 from infex.models import Logistic
 from infex.models.posterior import Posterior
 from infex.policies import Uniform
@@ -218,7 +217,7 @@ def test_a_file_cut_anywhere_has_all_that_was_whole(tmp_path: Path) -> None:
         bandit.tell(bandit.ask(), reward)
     data = path.read_bytes()
     ends = [frame.end for frame in frames(data)]
-    for size in range(len(FRAMES_BEGIN), len(data)):
+    for size in range(len(FILE_START), len(data)):
         cut.write_bytes(data[:size])
         whole = sum(end <= size for end in ends)
         if whole < 2:
@@ -264,7 +263,7 @@ def test_damage_that_is_no_torn_end_is_named(place: int, tmp_path: Path) -> None
     path.write_bytes(data)
     with pytest.raises(InvalidLog, match="damaged at byte"):
         read_recorded(path)
-    with pytest.raises(InvalidLog, match="cannot go on"):
+    with pytest.raises(InvalidLog, match="cannot append"):
         Bandit(np.eye(2), SOFT, log=path)
 
 
@@ -274,7 +273,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InvalidLog):
         Bandit(np.eye(2), SOFT, log=path)
     assert path.read_text() == "these are somebody's notes\n"
-    assert not is_recorded(path)
+    assert not is_own_log(path)
     with pytest.raises(StoreFailed, match="cannot write"):
         Bandit(np.eye(2), SOFT, log=tmp_path / "nowhere" / "log")
 

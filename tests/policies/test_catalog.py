@@ -71,7 +71,10 @@ def test_python_with_brackets_and_quotes_is_read_too() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("LinUBC", "unknown name 'LinUBC' in 'LinUBC'; known are .*Discounted, EpsilonGreedy"),
+        (
+            "LinUBC",
+            r"unknown name 'LinUBC' in 'LinUBC' \(did you mean LinUCB\?\); known are .*Discounted, Eps",
+        ),
         ("Infex(LinUCB, evry(5))", "unknown name 'evry'"),
         ("LinUCB(", "not an expression like .*: 'LinUCB\\('"),
         ("", "not an expression"),
@@ -91,6 +94,30 @@ def test_python_with_brackets_and_quotes_is_read_too() -> None:
 def test_bad_expressions_are_refused_and_say_why(text: str, message: str) -> None:
     with pytest.raises(InfexError, match=message):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Infex(every(5), LinUCB)", "unknown name 'every' .*; a policy is one of"),
+        ("Infex(LinUCB, evry)", r"unknown name 'evry' .*\(did you mean every\?\); a schedule is one of"),
+        ("LinUCB | Greedy", "unknown name 'LinUCB' .*; a schedule is one of"),
+        ("every(3) + every(5)", r"cannot read 'every\(3\) \+ every\(5\)'"),
+        ("tests.stateful:Walk", "not an expression like"),
+        ("tests.stateful.Walk", "an object of yours is written with a colon: 'tests.stateful:Walk'"),
+    ],
+)
+def test_a_name_that_does_not_fit_its_place_is_refused_and_nothing_is_imported(
+    text: str, message: str
+) -> None:
+    with pytest.raises(InvalidExpression, match=message):
+        parse(text)
+
+
+def test_a_kind_can_be_asked_for() -> None:
+    assert parse("every(3)", "schedule") == every(3)
+    with pytest.raises(InvalidExpression, match=r"unknown name 'every' in .*; an estimator is one of"):
+        parse("every(3)", "estimator")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Settings, notes and decisions as plain data, and back."""
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -148,6 +150,13 @@ def test_open_problems_too(nature: Any) -> None:
 def test_an_environment_with_code_of_ones_own_has_no_record() -> None:
     with pytest.raises(NoRecord):
         to_record(environments.gaussian(dim=3, arms=4, seed=1, rewards=lambda rng, means: means))
+
+
+def test_the_record_of_a_problem_is_read_where_the_laboratory_was_not_imported() -> None:
+    record = to_record(environments.gaussian(dim=2, arms=3, seed=1, late=environments.late(mean=3)))
+    program = f"import infex; print(infex.from_record({record!r}).late)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "Late(rounds=None, mean=3, lost=0.0)"
 
 
 def test_environments_too() -> None:

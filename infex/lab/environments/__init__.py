@@ -29,7 +29,7 @@ from infex.lab.environments.named import (
     sphere,
 )
 from infex.lab.environments.own import Environment, OwnInstance
-from infex.registry import NAMES, Entry, register
+from infex.registry import Entry, register
 
 Instance = LinearInstance | ChangingInstance | ContextualInstance | OwnInstance
 
@@ -59,8 +59,8 @@ INSTANCES = tuple(
     Entry(kind.__name__, kind, kind, settings_by_name)
     for kind in (ChangingInstance, ContextualInstance, LinearInstance)
 )
-register(*INSTANCES, *NATURE)
-NAMES.update({entry.name: entry.make for entry in NATURE})
+register(*INSTANCES)
+register(*NATURE, kind="setting")
 
 __all__ = [
     "ChangingInstance",

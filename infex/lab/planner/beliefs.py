@@ -19,8 +19,17 @@ from infex.features.base import unit_of
 from infex.lab.environments import ChangingInstance, ContextualInstance, LinearInstance, gaussian
 from infex.lab.environments.contexts import OfferSets
 from infex.logs import Log
-from infex.logs.log_sums import LogSums, Residuals, penalty_of, played_rows, residuals_of, sums_over
-from infex.logs.looks import JoinedWithContexts, Looks, looks_of
+from infex.logs.arm_features import (
+    ArmFeatures,
+    LogSums,
+    OuterFeatures,
+    Residuals,
+    arm_features,
+    penalty_of,
+    played_rows,
+    residuals_of,
+    sums_over,
+)
 from infex.models.layout import DesignRows, PerArm
 from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
@@ -353,10 +362,10 @@ def belief_of_log(log: Log, noise: float | None, bound: float) -> Belief:
     """
     told, bound = None if noise is None else real("noise", noise, above=0), real("bound", bound, above=0)
     _refuse(log)
-    looks = looks_of(log)
+    looks = arm_features(log)
     names = log.labels or (None if log.features is None else log.features.labels)
     labels = None if names is None else [str(name) for name in names]
-    if isinstance(log.features, Disjoint) and isinstance(looks, JoinedWithContexts):
+    if isinstance(log.features, Disjoint) and isinstance(looks, OuterFeatures):
         return replace(_of_blocks(log, looks.contexts, told, bound * unit_of(log.features)), labels=labels)
     return replace(_of_rows(log, looks, told, bound * unit_of(log.features)), labels=labels)
 
@@ -429,7 +438,7 @@ def _sums(contexts: Floats, log: Log, rows: Integers) -> LogSums:
     return sums_over(contexts[rows], log.reward[rows], np.ones(rows.size, dtype=bool))
 
 
-def _of_rows(log: Log, looks: Looks, told: float | None, bound: float) -> Belief:
+def _of_rows(log: Log, looks: ArmFeatures, told: float | None, bound: float) -> Belief:
     """One parameter for all arms; rows longer than 1 are divided by the greatest length."""
     played = played_rows(log, looks).inside(slice(None))
     some = _some(log, log.count * looks.dim)

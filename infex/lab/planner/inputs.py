@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidArms, InvalidReward
 from infex.logs import Log, is_own_log, read
-from infex.logs.named_maps import read_with_map
+from infex.logs.files import read_with_map
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,11 +1,21 @@
-"""The paper's theory in numbers: radii, log_det_ratios, regret bounds, and how rarely one may explore at all.
+"""The paper's theory in numbers: radii, regret bounds, and how rarely one may explore at all.
 
 `Setting` says what a problem is like; `linucb`, `lints` and `infex` bound the regret in it, and each
 bound says whether it is vacuous. `formulas` has every equation by itself, for numbers or arrays.
-`infex lab verify` checks the statements behind them on fresh runs (room `infex.lab.verification`).
+`infex.lab.verification` checks the statements behind them on fresh runs.
 """
 
-from infex.lab.theory.bounds import Bound, Ellipsoid, Setting, Span, ellipsoid, lints, linucb
+from infex.lab.theory.bounds import (
+    Bound,
+    Ellipsoid,
+    InfexBound,
+    Setting,
+    base_tau,
+    ellipsoid,
+    infex,
+    lints,
+    linucb,
+)
 from infex.lab.theory.formulas import (
     best_width_bound,
     exceeding_chance,
@@ -21,7 +31,6 @@ from infex.lab.theory.formulas import (
 )
 from infex.lab.theory.necessity import Growth, LowerBound, divergence, grows, lower_bound
 from infex.lab.theory.paper_tables import Order, table_1, table_2, tau_order
-from infex.lab.theory.scheduled import InfexBound, base_tau, infex
 
 __all__ = [
     "Bound",
@@ -31,7 +40,6 @@ __all__ = [
     "LowerBound",
     "Order",
     "Setting",
-    "Span",
     "base_tau",
     "best_width_bound",
     "divergence",

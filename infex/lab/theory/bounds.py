@@ -1,92 +1,38 @@
-"""Bounds on the regret of LinUCB and LinTS, with explicit constants."""
+"""Bounds on the regret of LinUCB, LinTS and INFEX, with every constant explicit.
+
+A number of rounds is whole, or `math.inf` if there is none up to 10^300: beyond that nothing is computed.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from infex.arrays import Bools, Floats
-from infex.checks import one_of, real, set_fields, whole
+from infex.checks import one_of, real, safe_repr, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.lab.theory import formulas
-from infex.lab.theory.formulas import Numbers, radius
+from infex.lab.theory.formulas import Numbers
 from infex.models.posterior import SAMPLINGS
+from infex.schedules import Schedule
+from infex.schedules.base import BuiltinSchedule, checked
 
-LAST_ROUND = 10**300  # of later rounds only the logarithm is known
-DOUBLING_ROUNDS = (*(2**k for k in range(997)), LAST_ROUND)
-
-
-class Span(NamedTuple):
-    """A number of rounds, infinite past 10^300, and its logarithm to base 10.
-
-    The logarithm is infinite if there is no such number, and NaN where it is not known.
-
-    `log10` is that logarithm.
-    """
-
-    rounds: int | float
-    log10: float
-
-    def __str__(self) -> str:
-        if self.log10 == math.inf:
-            return "never"
-        if math.isnan(self.log10):
-            return "past 1e300"
-        if self.rounds == math.inf:
-            return f"10^{self.log10:.4g}" if self.log10 >= 1e6 else f"1e{self.log10:.0f}"
-        return f"{self.rounds:,}" if self.rounds < 10**9 else f"{self.rounds:.3e}"
-
-
-def span(rounds: int | float, log: float | None = None) -> Span:
-    """A span of so many rounds; past 10^300, by their natural logarithm."""
-    if rounds < math.inf:
-        return Span(rounds, math.log10(rounds) if rounds else -math.inf)
-    return Span(math.inf, math.inf if log is None else log / math.log(10.0))
-
-
-def settles(
-    points: tuple[int, ...] | list[int],
-    costs: Floats,
-    lines: Floats,
-    cost: Callable[[int], float],
-    line: Callable[[int], float],
-) -> int | float:
-    """The least round from the first point on after which `cost` is never above `line`; inf if none is.
-
-    `points` rise; `costs` and `lines` are the values of `cost` and `line` at them.
-    """
-    if not costs[-1] <= lines[-1]:
-        return math.inf
-    for j in np.flatnonzero(~(costs[1:] <= lines[:-1]))[::-1]:
-        last = _last_above(points[j], points[j + 1], cost, line)
-        if last is not None:
-            return last + 1
-    return points[0] + (1 if not costs[0] <= lines[0] else 0)
-
-
-def _last_above(
-    low: int, high: int, cost: Callable[[int], float], line: Callable[[int], float]
-) -> int | None:
-    """The last round after `low`, up to `high`, at which the cost is above the line."""
-    stretches = [(low, high)]
-    while stretches:
-        low, high = stretches.pop()
-        top = cost(high)
-        if not top <= line(high):
-            return high
-        if high - low > 1 + (high >> 50) and not top <= line(low + 1):
-            middle = (low + high) // 2
-            stretches += [(low, middle), (middle, high)]
-    return None
-
-
+LAST_ROUND = 10**300
 BASES = ("LinUCB", "LinTS")
-Base = Literal["LinUCB", "LinTS"]
+WORSE_SHARE = 0.75  # of a base's rounds: with no more worse arms than that, a quarter play the best
+TAU_1_SHARE, TAU_12_SHARE = (
+    7 / 16,
+    1 / 4,
+)  # slopes of the lines that define tau_1 and tau_12, in units of Delta
+
+Rounds = int | float  # math.inf past 10^300
 
 
 @final
@@ -140,7 +86,7 @@ class Setting:
             log_det_ratio, delta=delta, noise=self.noise, bound=self.bound, penalty=self.penalty
         )
 
-    def settled_volume(self, rounds: Numbers, regret: Callable[[Numbers], Numbers]) -> Any:
+    def least_log_det_ratio(self, rounds: Numbers, regret: Callable[[Numbers], Numbers]) -> Any:
         """The least alpha that both bounds allow, where `regret(alpha)` bounds the regret in turn.
 
         alpha <= A = d log(1 + T/(d lambda)) and alpha <= B(regret(alpha)), with B the bound by regret.
@@ -157,21 +103,28 @@ class Setting:
             log_det_ratio = closer
         return log_det_ratio
 
-    def base_regret(self, base: str, rounds: Numbers, log_det_ratio: Numbers, delta: Numbers) -> Any:
-        """The bound on the base's regret, by its alpha."""
-        beta = self.radius(log_det_ratio, delta)
-        if one_of("base", base, BASES) == "LinUCB":
-            return formulas.linucb_regret(log_det_ratio, beta, self.gap)
-        factor = formulas.sample_factor(rounds, self.dim, delta, self.arms)
-        chance = formulas.exceeding_chance(self.dim, self.sampling)
-        return formulas.lints_regret(log_det_ratio, beta, self.gap, factor=factor, chance=chance, delta=delta)
+    def base_regret(self, base: str, rounds: Numbers, delta: Numbers) -> tuple[Any, Any]:
+        """The bound on the regret of so many rounds of a base, and the alpha that it rests on."""
+        factor: Any = None
+        if one_of("base", base, BASES) == "LinTS":
+            factor = formulas.sample_factor(rounds, self.dim, delta, self.arms)
+            chance = formulas.exceeding_chance(self.dim, self.sampling)
+
+        def regret(alpha: Numbers) -> Any:
+            beta = self.radius(alpha, delta)
+            if factor is None:
+                return formulas.linucb_regret(alpha, beta, self.gap)
+            return formulas.lints_regret(alpha, beta, self.gap, factor=factor, chance=chance, delta=delta)
+
+        log_det_ratio = self.least_log_det_ratio(rounds, regret)
+        return regret(log_det_ratio), log_det_ratio
 
     def base_failure(self, base: str, delta: float) -> float:
-        """The chance that this bound fails.
+        """The probability that this bound fails.
 
         The ellipsoid fails with delta; for LinTS also the samples, with the sum of delta/(2 t^2), and the
         bound on expected widths, with delta. The proof needs delta/2 <= p/2; where that does not hold, the
-        chance is taken for 1.
+        probability is taken for 1.
         """
         if base == "LinUCB":
             return delta
@@ -179,13 +132,22 @@ class Setting:
         return (2.0 + math.pi**2 / 12.0) * delta if covered else 1.0
 
 
+def checked_horizon(horizon: int) -> int:
+    """`horizon`, if bounds can be computed for so many rounds."""
+    rounds = whole("horizon", horizon, least=1)
+    if rounds > LAST_ROUND and float(rounds) > float(LAST_ROUND):
+        raise InvalidSetting(f"horizon must be at most 10^300 for a bound, got {rounds:.3e}")
+    return min(rounds, LAST_ROUND)
+
+
+# A base by itself
+
+
 class Bound(NamedTuple):
     """A bound on the regret of a base: it says nothing where it is vacuous.
 
-    `failure` is the chance that it fails.
-
     `policy` is what it is of, at the `horizon`, with the `log_det_ratio` and `radius` that it rests on;
-    `trivial` is 2 S T.
+    `trivial` is 2 S T, and `failure` the probability that it fails.
     """
 
     policy: str
@@ -198,33 +160,36 @@ class Bound(NamedTuple):
 
     @property
     def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds, or is the chance that it fails 1?"""
-        return is_vacuous(self.regret, self.trivial, self.failure)
+        """Is it above 2 S T, which no policy's regret exceeds, or certain to fail?"""
+        return is_vacuous(self)
 
     def __str__(self) -> str:
-        return in_words(self.policy, self.regret, self.trivial, self.horizon, self.failure)
+        return in_words(self)
 
     def __repr__(self) -> str:
         return f"<{self}>"
 
 
-def is_vacuous(regret: float, trivial: float, failure: float) -> bool:
+def is_vacuous(bound: Bound | InfexBound) -> bool:
     """Does a bound promise nothing?"""
-    return not regret <= trivial or failure >= 1.0
+    return not bound.regret <= bound.trivial or bound.failure >= 1.0
 
 
-def in_words(policy: str, regret: float, trivial: float, horizon: int, failure: float) -> str:
-    """A bound in words; a vacuous one is never called a guarantee."""
-    if not regret <= trivial:
+def in_words(bound: Bound | InfexBound) -> str:
+    """A bound as a sentence; a vacuous one is never called a guarantee."""
+    if not bound.regret <= bound.trivial:
         return (
-            f"vacuous: the bound of {policy} is {regret:.4g} at T = {horizon:.4g}, above the {trivial:.4g} "
-            "that no policy exceeds"
+            f"vacuous: the bound of {bound.policy} is {bound.regret:.4g} at T = {bound.horizon:.4g}, above "
+            f"the {bound.trivial:.4g} that no policy exceeds"
         )
-    if failure >= 1.0:
-        return f"vacuous: at T = {horizon:.4g} nothing is guaranteed for {policy}, because delta is too large"
+    if bound.failure >= 1.0:
+        return (
+            f"vacuous: at T = {bound.horizon:.4g} nothing is guaranteed for {bound.policy}, because delta is "
+            "too large"
+        )
     return (
-        f"regret of {policy} at T = {horizon:.4g} is at most {regret:.4g}, with probability at least "
-        f"1 - {failure:.3g}"
+        f"regret of {bound.policy} at T = {bound.horizon:.4g} is at most {bound.regret:.4g}, with "
+        f"probability at least 1 - {bound.failure:.3g}"
     )
 
 
@@ -238,7 +203,7 @@ def linucb(setting: Setting, horizon: int) -> Bound:
     >>> linucb(Setting(dim=2, gap=1.0, noise=0.1), 10_000)
     <regret of LinUCB at T = 1e+04 is at most 296.7, with probability at least 1 - 0.0001>
     """
-    return alone(setting, "LinUCB", horizon)
+    return _base_bound(setting, "LinUCB", horizon)
 
 
 def lints(setting: Setting, horizon: int) -> Bound:
@@ -246,35 +211,287 @@ def lints(setting: Setting, horizon: int) -> Bound:
 
     `setting` is the problem, and `horizon` is T.
     """
-    return alone(setting, "LinTS", horizon)
+    return _base_bound(setting, "LinTS", horizon)
 
 
-def alone(setting: Setting, base: str, horizon: int) -> Bound:
-    """The bound of a base that plays by itself."""
-    horizon = a_horizon(horizon)
+def _base_bound(setting: Setting, base: str, horizon: int) -> Bound:
+    horizon = checked_horizon(horizon)
     delta = setting.delta_at(horizon)
-    regret, log_det_ratio = base_regret(setting, base, horizon, delta)
+    regret, log_det_ratio = map(float, setting.base_regret(base, horizon, delta))
     radius = float(setting.radius(log_det_ratio, delta))
-    trivial = 2.0 * setting.bound * horizon
-    return Bound(base, regret, log_det_ratio, radius, horizon, trivial, setting.base_failure(base, delta))
+    failure = setting.base_failure(base, delta)
+    return Bound(base, regret, log_det_ratio, radius, horizon, 2.0 * setting.bound * horizon, failure)
 
 
-def a_horizon(horizon: int) -> int:
-    """`horizon`, if bounds can be computed for so many rounds."""
-    rounds = whole("horizon", horizon, least=1)
-    if rounds > LAST_ROUND and float(rounds) > float(LAST_ROUND):
-        raise InvalidSetting(f"horizon must be at most 10^300 for a bound, got {rounds:.3e}")
-    return min(rounds, LAST_ROUND)
+# INFEX: Theorem 1
 
 
-def base_regret(setting: Setting, base: str, rounds: int, delta: float) -> tuple[float, float]:
-    """What so many rounds of a base may cost, and their alpha."""
-    if rounds == 0:
-        return 0.0, 0.0
-    log_det_ratio = setting.settled_volume(
-        rounds, lambda alpha: setting.base_regret(base, rounds, alpha, delta)
+class InfexBound(NamedTuple):
+    """The bound of Theorem 1 in its three terms; it says nothing where it is vacuous.
+
+    `base` is R_Alg(f(T)), what the base may cost; `constant` is 2 S tau_0 + (7/16) Delta tau_1, what greedy
+    rounds may cost before they are any good; `growing` is G(T), what they may cost after that.
+
+    `policy` is what it is of, with so many `explorations` up to the `horizon`; `tau_base`, `tau_0`,
+    `tau_1` and `tau_12` are the paper's (infinite past 10^300), `log_det_ratio` and `radius` what it rests
+    on, `trivial` is 2 S T, and `failure` the probability that it fails.
+    """
+
+    policy: str
+    base: float
+    constant: float
+    growing: float
+    explorations: int
+    tau_base: Rounds
+    tau_0: Rounds
+    tau_1: Rounds
+    tau_12: Rounds
+    log_det_ratio: float
+    radius: float
+    horizon: int
+    trivial: float
+    failure: float
+
+    @property
+    def regret(self) -> float:
+        """The three terms together."""
+        return self.base + self.constant + self.growing
+
+    @property
+    def vacuous(self) -> bool:
+        """Is it above 2 S T, which no policy's regret exceeds, or certain to fail?"""
+        return is_vacuous(self)
+
+    def __str__(self) -> str:
+        return in_words(self)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUCB") -> InfexBound:
+    """R(T) <= R_Alg(f(T)) + 2 S tau_0 + (7/16) Delta tau_1 + G(T), with probability 1 - `failure`.
+
+    This is proved where the base keeps its own data (`data="own"`). alpha_T, in G(T), is bounded both
+    by d log(1 + T/(d lambda)) and by this very regret; the smaller bound counts.
+
+    `setting` is the problem, `schedule` says f, and `horizon` is T.
+
+    >>> from infex import every
+    >>> bound = infex(Setting(dim=10, gap=0.1), every(20), 10**6)
+    >>> bound.vacuous, bound.tau_0
+    (True, 657339200)
+    """
+    horizon = checked_horizon(horizon)
+    delta = setting.delta_at(horizon)
+    taus = constants(setting, checked(schedule), one_of("base", base, BASES), delta)
+    explorations = schedule.count(horizon)
+    first = float(setting.base_regret(base, explorations, delta)[0]) if explorations else 0.0
+    fixed = taus.cost(setting)
+
+    def growing(alpha: Numbers) -> Any:
+        return formulas.greedy_regret(alpha, setting.radius(alpha, delta), horizon, setting.gap)
+
+    log_det_ratio = setting.least_log_det_ratio(horizon, lambda alpha: first + fixed + growing(alpha))
+    return InfexBound(
+        f"Infex({base}, {safe_repr(schedule)}, data=own)",
+        first,
+        fixed,
+        float(growing(log_det_ratio)),
+        explorations,
+        *taus,
+        float(log_det_ratio),
+        float(setting.radius(log_det_ratio, delta)),
+        horizon,
+        2.0 * setting.bound * horizon,
+        setting.base_failure(base, delta) + delta,
     )
-    return float(setting.base_regret(base, rounds, log_det_ratio, delta)), float(log_det_ratio)
+
+
+def useful_from(setting: Setting, schedule: Schedule, base: str = "LinUCB") -> Rounds:
+    """The horizon from which on the bound is not vacuous, to 1 %; infinite past 10^299."""
+
+    def vacuous(log10: float) -> bool:
+        return infex(setting, schedule, int(10.0**log10), base).vacuous
+
+    if vacuous(299.0):
+        return math.inf
+    low, high = 0.0, 1.0
+    while vacuous(high):
+        low, high = high, min(2.0 * high, 299.0)
+    while high - low > 0.004:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if vacuous(middle) else (low, middle)
+    return int(10.0**high)
+
+
+class Constants(NamedTuple):
+    """The tau of Theorem 1; they depend on the horizon only if delta does."""
+
+    tau_base: Rounds
+    tau_0: Rounds
+    tau_1: Rounds
+    tau_12: Rounds
+
+    def cost(self, setting: Setting) -> float:
+        """2 S tau_0 + (7/16) Delta tau_1: the constant term of the bound."""
+        return float(2.0 * setting.bound * self.tau_0 + TAU_1_SHARE * setting.gap * self.tau_1)
+
+
+def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> Constants:
+    """tau_Alg, tau_0 = f^-1(tau_Alg), tau_1 and tau_12, by their definitions.
+
+    tau_1 and tau_12 are the least such that, for all T >= tau_0 + tau and G the greedy rounds after tau_0,
+
+        tau_1:   4 alpha_T beta_T^2/Delta + (8/Delta) sum_{t in G, t <= T} beta_t^2/f(t)
+                 <= (7/16) Delta (T - tau_0)
+        tau_12:  (8/Delta) sum_{t in G, t <= T} beta_t^2/f(t) <= (1/4) Delta (T - tau_0)
+
+    (the paper has "for all T >= tau_1"), with alpha_t <= d log(1 + t/(d lambda)). The sum is exact up
+    to round 4096; beyond, it is bounded from above to 0.4 % (1.6 % past 10^18).
+    """
+    first = base_tau(setting, base, delta)
+    start = schedule.when(int(first)) if first < math.inf else math.inf
+    if start == math.inf:
+        return Constants(first, start, math.inf, math.inf)
+    if abs(schedule.count(int(start)) - first) > 1e-9 * first:
+        raise InvalidSetting(
+            f"count and when of {safe_repr(schedule)} disagree: when({first}) is {start}, where count "
+            f"is {schedule.count(int(start))}"
+        )
+    greedy = _GreedyRounds(setting, schedule, delta, int(start))
+    return Constants(first, int(start), greedy.tau_1(), greedy.tau_12())
+
+
+@lru_cache(maxsize=256)
+def base_tau(setting: Setting, base: str = "LinUCB", delta: float | None = None) -> Rounds:
+    """tau_Alg: the least n such that R_Alg(n') <= (3/4) Delta n' for all n' >= n.
+
+    From there on at least a quarter of the base's rounds play the best arm. Where neither the
+    call nor the setting names a delta, it is 1/n'.
+
+    >>> base_tau(Setting(dim=10, gap=0.075))
+    66059041
+    """
+    fixed_delta = setting.delta if delta is None else real("delta", delta, above=0, most=1)
+
+    def cost(rounds: Numbers) -> Any:
+        return setting.base_regret(base, rounds, 1.0 / rounds if fixed_delta is None else fixed_delta)[0]
+
+    def line(rounds: Numbers) -> Any:
+        return WORSE_SHARE * setting.gap * rounds
+
+    doubling = (*(2**k for k in range(997)), LAST_ROUND)
+    points = np.array(doubling, float)
+    return first_below(doubling, cost(points), line(points), lambda n: float(cost(float(n))), line)
+
+
+@lru_cache(maxsize=1)
+def _grid() -> tuple[list[int], Floats]:
+    """Every round up to 4096, then points 1/256 apart, and 1/64 past 10^18; the same as floats."""
+    points, t = list(range(1, 4097)), 4096.0
+    while t < 1e300:
+        t *= 1.0 + (1.0 / 256.0 if t < 1e18 else 1.0 / 64.0)
+        points.append(min(int(t), LAST_ROUND))
+    return points, np.array(points, float)
+
+
+def _counts_on_grid(schedule: Schedule) -> Floats:
+    return np.array([schedule.count(t) for t in _grid()[0]], float)
+
+
+_cached_counts = lru_cache(maxsize=16)(_counts_on_grid)  # of built-in schedules, which never change
+
+
+@final
+class _GreedyRounds:
+    """What the greedy rounds after tau_0 may cost, compared with a line."""
+
+    def __init__(self, setting: Setting, schedule: Schedule, delta: float, start: int) -> None:
+        points, times = _grid()
+        counts = (_cached_counts if isinstance(schedule, BuiltinSchedule) else _counts_on_grid)(schedule)
+        later = bisect_right(points, start)
+        self.setting, self.schedule, self.delta, self.start = setting, schedule, delta, start
+        self.points = [start, *points[later:]]
+        self.counts = np.concatenate([[float(schedule.count(start))], counts[later:]])
+        self.times = np.concatenate([[float(start)], times[later:]])
+        self.passed = [t - start for t in self.points]
+        self.since = np.array(self.passed, float)
+        greedy = np.diff(self.since) - np.diff(self.counts)
+        parts = self._squares(self.times)[1:] * greedy / self.counts[:-1]
+        self.sums = np.concatenate([[0.0], np.cumsum(parts)])
+
+    def tau_1(self) -> Rounds:
+        """Rounds after tau_0 until all that greedy rounds may cost stays below (7/16) Delta (T - tau_0)."""
+
+        def cost(times: Numbers, sums: Numbers) -> Any:
+            alpha = self.setting.log_det_ratio(times)
+            return (4.0 * alpha * self._squares(times) + 8.0 * sums) / self.setting.gap
+
+        return self._tau(cost, TAU_1_SHARE)
+
+    def tau_12(self) -> Rounds:
+        """Rounds after tau_0 until the sum alone stays below (1/4) Delta (T - tau_0)."""
+        return self._tau(lambda times, sums: 8.0 * sums / self.setting.gap, TAU_12_SHARE)
+
+    def _tau(self, cost: Callable[[Numbers, Numbers], Any], share: float) -> Rounds:
+        slope = share * self.setting.gap
+
+        def cost_after(n: int) -> float:
+            t = self.start + n
+            return float(cost(float(t), self._sum_to(t)))
+
+        costs, lines = cost(self.times, self.sums), slope * self.since
+        return max(first_below(self.passed, costs, lines, cost_after, lambda n: slope * float(n)), 1)
+
+    def _squares(self, times: Numbers) -> Any:
+        """beta_t^2."""
+        return self.setting.radius(self.setting.log_det_ratio(times), self.delta) ** 2
+
+    def _sum_to(self, t: int) -> float:
+        """The sum of beta_s^2/f(s) over greedy rounds s from tau_0 + 1 to t, or a little more."""
+        j = bisect_right(self.points, t) - 1
+        greedy = (t - self.points[j]) - (self.schedule.count(t) - self.counts[j])
+        return float(self.sums[j] + max(greedy, 0.0) * self._squares(float(t)) / self.counts[j])
+
+
+def first_below(
+    points: Sequence[int],
+    costs: Floats,
+    lines: Floats,
+    cost: Callable[[int], float],
+    line: Callable[[int], float],
+) -> Rounds:
+    """The least round from the first point on after which `cost` is never above `line`; inf if none is.
+
+    `points` rise; `costs` and `lines` are the values of `cost` and `line` at them, and both never fall.
+    """
+    if not costs[-1] <= lines[-1]:
+        return math.inf
+    for j in np.flatnonzero(~(costs[1:] <= lines[:-1]))[::-1]:
+        last = _last_above(points[j], points[j + 1], cost, line)
+        if last is not None:
+            return last + 1
+    return points[0] + (1 if not costs[0] <= lines[0] else 0)
+
+
+def _last_above(
+    low: int, high: int, cost: Callable[[int], float], line: Callable[[int], float]
+) -> int | None:
+    """The last round after `low`, up to `high`, at which the cost is above the line."""
+    stretches = [(low, high)]
+    while stretches:
+        low, high = stretches.pop()
+        top = cost(high)
+        if not top <= line(high):
+            return high
+        if high - low > 1 + (high >> 50) and not top <= line(low + 1):
+            middle = (low + high) // 2
+            stretches += [(low, middle), (middle, high)]
+    return None
+
+
+# The confidence ellipsoid
 
 
 @final
@@ -291,40 +508,16 @@ class Ellipsoid:
 
     def distance(self, theta: ArrayLike) -> np.float64 | Floats:
         """|theta - centre| in V, of one parameter (d,) or of many (n, d)."""
-        apart = self._points(theta) - self.centre
-        lengths: np.float64 | Floats = np.sqrt(np.einsum("...i,ij,...j->...", apart, self.gram, apart))[()]
-        return lengths
-
-    def _points(self, theta: ArrayLike) -> Floats:
         points = _numbers("theta", theta)
         if points.ndim == 0 or points.shape[-1] != self.centre.size:
             raise InvalidSetting(f"theta must have {self.centre.size} numbers, got shape {points.shape}")
-        return points
+        apart = points - self.centre
+        lengths: np.float64 | Floats = np.sqrt(np.einsum("...i,ij,...j->...", apart, self.gram, apart))[()]
+        return lengths
 
     def contains(self, theta: ArrayLike) -> np.bool_ | Bools:
         """Is the parameter within? For many of them an array of answers."""
         return self.distance(theta) <= self.radius
-
-
-def _numbers(name: str, given: ArrayLike) -> Floats:
-    """What was given, as an array of numbers; text is refused, also if it reads like numbers."""
-    try:
-        array = np.asarray(given)
-        if array.dtype.kind not in "biufO":
-            raise TypeError
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InvalidSetting(f"{name} must be numbers, got {str(given)[:80]!r}") from None
-
-
-def _refuse_rows(rows: Floats) -> None:
-    if rows.ndim != 2 or not np.isfinite(rows).all():
-        raise InvalidSetting(f"features must be rows of finite numbers, got shape {rows.shape}")
-
-
-def _refuse_values(values: Floats, given: ArrayLike) -> None:
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise InvalidSetting(f"rewards must be finite numbers, got {str(given)[:80]!r}")
 
 
 def ellipsoid(
@@ -348,8 +541,10 @@ def ellipsoid(
     (True, False)
     """
     rows, values = _numbers("features", features), _numbers("rewards", rewards)
-    _refuse_rows(rows)
-    _refuse_values(values, rewards)
+    if rows.ndim != 2 or not np.isfinite(rows).all():
+        raise InvalidSetting(f"features must be rows of finite numbers, got shape {rows.shape}")
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise InvalidSetting(f"rewards must be finite numbers, got {str(rewards)[:80]!r}")
     if len(values) != len(rows):
         raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(values)}")
     gram, moment = rows.T @ rows, rows.T @ values
@@ -364,14 +559,25 @@ def ellipsoid_of_sums(
     >>> ellipsoid_of_sums(np.eye(1), np.ones(1), delta=0.1, noise=1, bound=1, penalty=1).centre.tolist()
     [0.5]
     """
-    whole = real("penalty", penalty, above=0) * np.eye(len(gram)) + gram
-    log_det_ratio = float(np.linalg.slogdet(whole / penalty)[1])
-    reach = radius(
+    whole_gram = real("penalty", penalty, above=0) * np.eye(len(gram)) + gram
+    log_det_ratio = float(np.linalg.slogdet(whole_gram / penalty)[1])
+    reach = formulas.radius(
         log_det_ratio,
         delta=real("delta", delta, above=0, most=1),
         noise=real("noise", noise, least=0),
         bound=real("bound", bound, least=0),
         penalty=penalty,
     )
-    centre: Floats = np.asarray(np.linalg.solve(whole, moment), float)
-    return Ellipsoid(centre, whole, float(reach))
+    centre: Floats = np.asarray(np.linalg.solve(whole_gram, moment), float)
+    return Ellipsoid(centre, whole_gram, float(reach))
+
+
+def _numbers(name: str, given: ArrayLike) -> Floats:
+    """What was given, as an array of numbers; text is refused, also if it reads like numbers."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSetting(f"{name} must be numbers, got {str(given)[:80]!r}") from None

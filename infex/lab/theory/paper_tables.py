@@ -6,9 +6,10 @@ for a bound.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from typing import NamedTuple
+
+import numpy as np
 
 from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
@@ -21,15 +22,14 @@ EXPONENT_NOTE = (
 
 
 class Order(NamedTuple):
-    """One row: f(t), the order as a formula, its value and log10, and which slip of the paper was mended.
+    """One row: f(t), the order as a formula, its value, and which slip of the paper was corrected.
 
-    `schedule` is f(t), and `note` tells of the slip.
+    `schedule` is f(t), `value` is infinite where it is past 10^308, and `note` tells of the slip.
     """
 
     schedule: str
     formula: str
     value: float
-    log10: float
     note: str = ""
 
 
@@ -52,17 +52,26 @@ def table_1(dim: int, gap: float, m: int, r: float, tau: float | None = None) ->
     >>> [row.schedule for row in table_1(10, 0.1, m=20, r=0.5)]
     ['t/m', 't/(log t)^r', 't^r']
     """
-    whole("m", m, least=1)
+    m, r = whole("m", m, least=1), real("r", r, least=0)
     dim, gap, log = _checked(dim, gap)
     tau = tau_order(dim, gap) if tau is None else real("tau", tau, above=1)
-    return [
-        _order(
-            "t/m",
-            "m tau + m d/Delta log^2(m d/Delta)",
-            _sum(math.log(m * tau), math.log(m * dim / gap) + 2 * math.log(math.log(m * dim / gap))),
-        ),
-        *_by_exponent(dim, gap, log, real("r", r, least=0), tau),
-    ]
+    rate, start, tail = dim / gap, np.float64(tau), np.float64(dim / gap**2)
+    with np.errstate(over="ignore"):
+        periodic = m * start + m * rate * math.log(m * rate) ** 2
+        stretched = start * np.log(start) ** r + rate * np.float64(log) ** (2 + r)
+        rows = [
+            Order("t/m", "m tau + m d/Delta log^2(m d/Delta)", float(periodic)),
+            Order("t/(log t)^r", "tau log^r tau + d/Delta log^(2+r)(d/Delta)", float(stretched)),
+        ]
+        if r > 1:
+            value = np.exp(start ** (1 / r)) + gap * np.exp(tail ** (1 / (r - 1)))
+            rows.append(Order("(log t)^r", "e^(tau^(1/r)) + Delta e^((d/Delta^2)^(1/(r-1)))", float(value)))
+        elif r > 0:
+            power = 2.0 if r == 1 else 1.0 / r
+            value = start ** (1 / r) + gap * tail ** (1 / r) * np.float64(log) ** power
+            formula = f"tau^(1/r) + d^(1/r)/Delta^(2/r-1) log^{'2' if r == 1 else '(1/r)'}(d/Delta)"
+            rows.append(Order("t^r", formula, float(value), "" if r == 1 else EXPONENT_NOTE))
+    return rows
 
 
 def table_2(dim: int, gap: float, m: int, r: float, horizon: int, base: str = "LinUCB") -> list[Order]:
@@ -75,48 +84,19 @@ def table_2(dim: int, gap: float, m: int, r: float, horizon: int, base: str = "L
     """
     late = math.log(whole("horizon", horizon, least=3))
     dim, gap, _ = _checked(dim, gap)
-    plain = late + dim * math.log(late)
-    tau = tau_order(dim, gap, base)
-    name, formula, own = (
-        ("(d/Delta log(d/Delta))^2", "(log T + d log log T)^2/Delta", plain**2 / gap)
-        if base == "LinUCB"
-        else (
-            "d^3/Delta^2 log^3(d/Delta)",
-            "d log T (log T + d log log T)^2/Delta",
-            dim * late * plain**2 / gap,
-        )
-    )
+    tau, plain = tau_order(dim, gap, base), (late + dim * math.log(late)) ** 2 / gap
+    if base == "LinUCB":
+        own = Order("t", "(log T + d log log T)^2/Delta", plain)
+        name = "(d/Delta log(d/Delta))^2"
+    else:
+        own = Order("t", "d log T (log T + d log log T)^2/Delta", dim * late * plain)
+        name = "d^3/Delta^2 log^3(d/Delta)"
     first, *others = table_1(dim, gap, m, r, tau)
     return [
-        _order("t", formula, math.log(own)),
+        own,
         first._replace(formula=first.formula.replace("tau", name), note=LOST_FACTOR_NOTE),
         *(row._replace(formula=row.formula.replace("tau", f"[{name}]")) for row in others),
     ]
-
-
-def _by_exponent(dim: int, gap: float, log: float, r: float, tau: float) -> list[Order]:
-    rows = [
-        _order(
-            "t/(log t)^r",
-            "tau log^r tau + d/Delta log^(2+r)(d/Delta)",
-            _sum(
-                math.log(tau) + r * math.log(math.log(tau)),
-                math.log(dim / gap) + (2 + r) * math.log(log),
-            ),
-        )
-    ]
-    if r == 0:
-        return rows
-    if r <= 1:
-        power = 2.0 if r == 1 else 1.0 / r
-        second = (math.log(dim) - 2 * math.log(gap)) / r + math.log(gap) + power * math.log(log)
-        formula = f"tau^(1/r) + d^(1/r)/Delta^(2/r-1) log^{'2' if r == 1 else '(1/r)'}(d/Delta)"
-        rows.append(_order("t^r", formula, _sum(math.log(tau) / r, second), "" if r == 1 else EXPONENT_NOTE))
-    else:
-        exponents = _power(tau, 1 / r), math.log(gap) + _power(dim / gap**2, 1 / (r - 1))
-        formula = "e^(tau^(1/r)) + Delta e^((d/Delta^2)^(1/(r-1)))"
-        rows.append(_order("(log t)^r", formula, _sum(*exponents)))
-    return rows
 
 
 def _checked(dim: int, gap: float) -> tuple[int, float, float]:
@@ -125,19 +105,3 @@ def _checked(dim: int, gap: float) -> tuple[int, float, float]:
     if dim / gap <= math.e:
         raise InvalidSetting(f"the orders speak of hard problems: dim/gap must be above e, got {dim / gap:g}")
     return dim, gap, math.log(dim / gap)
-
-
-def _power(base: float, exponent: float) -> float:
-    with contextlib.suppress(OverflowError):
-        return float(base**exponent)
-    return math.inf
-
-
-def _sum(one: float, other: float) -> float:
-    """log(e^one + e^other)."""
-    top = max(one, other)
-    return top if top == math.inf else top + math.log1p(math.exp(min(one, other) - top))
-
-
-def _order(schedule: str, formula: str, log: float, note: str = "") -> Order:
-    return Order(schedule, formula, math.exp(log) if log < 709 else math.inf, log / math.log(10), note)

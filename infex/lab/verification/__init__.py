@@ -3,7 +3,30 @@
 A check measures one figure that may not exceed a limit, and could fail.
 """
 
-from infex.lab.verification.statement import Effort, Finding, Measured, Statement
-from infex.lab.verification.suite import STATEMENTS, chosen, passes, verify
+from infex.lab.verification import ridge, rounds, two_arms  # each adds its statements
+from infex.lab.verification.statements import (
+    STATEMENTS,
+    Effort,
+    Finding,
+    Measured,
+    Statement,
+    chosen,
+    findings_text,
+    passes,
+    verify,
+)
 
-__all__ = ["STATEMENTS", "Effort", "Finding", "Measured", "Statement", "chosen", "passes", "verify"]
+__all__ = [
+    "STATEMENTS",
+    "Effort",
+    "Finding",
+    "Measured",
+    "Statement",
+    "chosen",
+    "findings_text",
+    "passes",
+    "ridge",
+    "rounds",
+    "two_arms",
+    "verify",
+]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 
 import numpy as np
 
@@ -14,15 +15,20 @@ from infex.arrays import Floats
 from infex.errors import SparseExploration
 from infex.lab import environments
 from infex.lab.simulation import Run, play_many
+from infex.lab.text import text_table
 from infex.lab.theory.necessity import divergence, lower_bound
-from infex.lab.verification.statement import Effort, Measured, Statement, parts
+from infex.lab.verification.statements import Effort, Measured, checks
 from infex.policies import Greedy, Infex, LinUCB, Policy
 from infex.schedules import Schedule, every, logarithmic, never, power
 
-TWO_ARM_GAP = math.sqrt(1.0 / 8.0)  # the paper's sqrt(eps/(4 C)) for eps = 1/2, C = 1
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GAP = math.sqrt(1.0 / 8.0)  # the paper's sqrt(eps/(4 C)) for eps = 1/2, C = 1
 LONG_HORIZON, SHORT_HORIZON = 100_000, 2000
+HORIZONS_SHOWN, SLOPES_FROM = (100, 1000, 10_000, 100_000), (100, 10_000)
 INSTANCE_NUMBERS: tuple[Literal[1], Literal[2]] = (1, 2)
-TWO_ARM_SCHEDULES: dict[str, Schedule] = {
+SCHEDULES: dict[str, Schedule] = {
     "log t": logarithmic(1),
     "(log t)^2": logarithmic(2),
     "sqrt t": power(0.5),
@@ -42,9 +48,7 @@ def runs(
     schedule: Schedule, which: Literal[1, 2], horizon: int, seeds: list[int], record: bool = False
 ) -> list[Run]:
     """Runs on one of the two instances."""
-    return play_many(
-        environments.lower_bound(TWO_ARM_GAP, which), policy(schedule), horizon, seeds, record=record
-    )
+    return play_many(environments.lower_bound(GAP, which), policy(schedule), horizon, seeds, record=record)
 
 
 class Curve(NamedTuple):
@@ -59,41 +63,96 @@ class Curve(NamedTuple):
         return float(np.polyfit(np.log(self.rounds[late]), np.log(self.regret[late]), 1)[0])
 
 
-def curves(
-    effort: Effort, count: int = 400, listener: Callable[[str], None] = lambda name: None
-) -> dict[str, Curve]:
+@final
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Expected regret on the two arms by how often one explores: means of so many `runs`."""
+
+    runs: int
+    by_name: dict[str, Curve]
+
+    def __str__(self) -> str:
+        head = ["explorations", *(f"T = {t:,}" for t in HORIZONS_SHOWN), "slope", "late"]
+        rows = [
+            [
+                name,
+                *(f"{value:,.1f}" for value in np.interp(HORIZONS_SHOWN, curve.rounds, curve.regret)),
+                *(f"{round(curve.slope(start), 2) + 0.0:.2f}" for start in SLOPES_FROM),
+            ]
+            for name, curve in self.by_name.items()
+        ]
+        return (
+            f"mean regret of {self.runs:,} runs on the arms 1 and 0, theta = {GAP:.3f}\n"
+            f"{text_table(head, rows)}\n"
+            "slope: of log regret against log T, from 100 on; late: from 10,000 on"
+        )
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """A row for each schedule as plain data."""
+        return [
+            {
+                "schedule": name,
+                "slope": curve.slope(SLOPES_FROM[0]),
+                "late_slope": curve.slope(SLOPES_FROM[1]),
+                "rounds": curve.rounds.tolist(),
+                "regret": curve.regret.tolist(),
+            }
+            for name, curve in self.by_name.items()
+        ]
+
+    def figure(self) -> Figure:
+        """Regret against rounds, with what always playing the worse arm costs."""
+        from infex.lab.reports.figures import Line, curves
+
+        rounds = next(iter(self.by_name.values())).rounds
+        return curves(
+            [Line(name, curve.rounds, curve.regret) for name, curve in self.by_name.items()],
+            title=f"Two arms, theta = {GAP:.3f}: regret by how often one explores up to t",
+            ylabel="expected regret",
+            limit=Line("the worse arm always", rounds, GAP * rounds),
+        )
+
+
+def measure(effort: Effort, count: int = 400, listener: Callable[[str], None] = lambda name: None) -> Curves:
     """Expected regret in instance 2, by schedule; the listener hears each name before its runs."""
     by_name = {}
-    for name, schedule in TWO_ARM_SCHEDULES.items():
+    for name, schedule in SCHEDULES.items():
         listener(name)
         some = runs(schedule, 2, LONG_HORIZON, effort.seeds("two arms", count))
         by_name[name] = Curve(
             some[0].points[0].astype(float), np.mean([run.points[1] for run in some], axis=0)
         )
-    return by_name
+    return Curves(count * effort.scale, by_name)
 
 
-_curves = lru_cache(maxsize=2)(curves)
+_measured = lru_cache(maxsize=2)(measure)
 
 
+@checks(
+    "C10",
+    "on the two arms log-log slopes of regret are near 1 for log t and greedy, 0 for more: farthest off",
+)
 def check_slopes(effort: Effort) -> Measured:
     """How far slopes are off: from 1 where exploration is too rare, else from 0 over the last decade."""
-    by_name = _curves(effort)
+    by_name = _measured(effort).by_name
     steep = [abs(1.0 - by_name[name].slope(100)) for name in ("log t", "greedy")]
     flat = [abs(by_name[name].slope(LONG_HORIZON / 10)) for name in ("(log t)^2", "sqrt t", "t/20")]
     return Measured(float(np.max([*steep, *flat])), 0.25)
 
 
+@checks(
+    "C11", "E_1[R] + E_2[R] is at least (Delta/4) T exp(-KL): the greatest share of the sum that this takes"
+)
 def check_sum(effort: Effort) -> Measured:
     """The greatest share, with the pulls that were measured, so that only the inequality is on trial."""
     shares = []
-    for schedule in TWO_ARM_SCHEDULES.values():
+    for schedule in SCHEDULES.values():
         one, other = (
             runs(schedule, which, SHORT_HORIZON, effort.seeds("sum", 500)) for which in INSTANCE_NUMBERS
         )
         pulls = float(np.mean([run.counts[0] for run in one]))
         regret = float(np.mean([run.regret for run in one]) + np.mean([run.regret for run in other]))
-        shares.append(TWO_ARM_GAP * SHORT_HORIZON / 4.0 * math.exp(-divergence(TWO_ARM_GAP, pulls)) / regret)
+        shares.append(GAP * SHORT_HORIZON / 4.0 * math.exp(-divergence(GAP, pulls)) / regret)
     return Measured(float(np.max(shares)))
 
 
@@ -102,22 +161,24 @@ def greedy_pulls(schedule: Schedule, seeds: list[int]) -> float:
 
     So its mean is learnt again and again, and greedy rounds pull it as often as they ever may.
     """
-    instance = environments.lower_bound(TWO_ARM_GAP, which=1)
+    instance = environments.lower_bound(GAP, which=1)
     eager = Infex(LinUCB(scale=1e6), schedule)  # exploring always pulls e_1: the arm 0 has no width
     counts = np.array([run.counts[0] for run in play_many(instance, eager, SHORT_HORIZON, seeds)], float)
     error = counts.std(ddof=1) / math.sqrt(counts.size)
     return float(counts.mean() - schedule.count(SHORT_HORIZON) - 3.0 * error)
 
 
+@checks("C12", "E_1[N_1] is at most 1 + 1/(2 Delta^2) + f(T): N_1 - f(T), less three standard errors")
 def check_pulls(effort: Effort) -> Measured:
     """The most pulls beyond the explorations, for several schedules."""
     seeds = effort.seeds("pulls", 2000)
     schedules = (logarithmic(2), power(0.5), every(20), every(50))
     return Measured(
-        max(greedy_pulls(schedule, seeds) for schedule in schedules), lower_bound(TWO_ARM_GAP, 1, 0).pulls
+        max(greedy_pulls(schedule, seeds) for schedule in schedules), lower_bound(GAP, 1, 0).pulls
     )
 
 
+@checks("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors")
 def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
     """The mean of log dP_1/dP_2 less rate Delta^2 N_1, in standard errors; with rate 2 its mean is 0.
 
@@ -125,29 +186,9 @@ def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
     """
     apart = []
     for schedule in (every(20), logarithmic(2)):
-        for seeds in parts(effort.seeds("divergence", 300)):
+        for seeds in effort.seed_parts("divergence", 300):
             for run in runs(schedule, 1, SHORT_HORIZON, seeds, record=True):
                 assert run.rewards is not None
                 played = run.rewards[run.arms == 0]
-                apart.append(-2.0 * TWO_ARM_GAP * played.sum() - rate * TWO_ARM_GAP**2 * played.size)
+                apart.append(-2.0 * GAP * played.sum() - rate * GAP**2 * played.size)
     return Measured(abs(float(np.mean(apart))) / (np.std(apart, ddof=1) / math.sqrt(len(apart))), 4.0)
-
-
-TWO_ARM_STATEMENTS = (
-    Statement(
-        "C10",
-        "on the two arms log-log slopes of regret are near 1 for log t and greedy, 0 for more: farthest off",
-        check_slopes,
-    ),
-    Statement(
-        "C11",
-        "E_1[R] + E_2[R] is at least (Delta/4) T exp(-KL): the greatest share of the sum that this takes",
-        check_sum,
-    ),
-    Statement(
-        "C12",
-        "E_1[N_1] is at most 1 + 1/(2 Delta^2) + f(T): N_1 - f(T), less three standard errors",
-        check_pulls,
-    ),
-    Statement("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors", log_ratio),
-)

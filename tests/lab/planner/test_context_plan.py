@@ -16,7 +16,7 @@ from infex.lab.environments import ChangingInstance, ContextualInstance
 from infex.lab.environments.contexts import OfferSets
 from infex.lab.planner.beliefs import belief_of_log, with_map
 from infex.logs import Log, write
-from infex.logs.named_maps import map_named
+from infex.logs.columns import map_named
 
 ARMS, WIDTH = 3, 2
 POLICIES = [
@@ -212,7 +212,7 @@ def test_what_cannot_be_planned_is_refused() -> None:
         ("table disjoint", ["size"], "no column 'size'"),
         ("table disjoint", ["one"], "is 3 in all rows"),
         ("table interactions", ["age"], "needs the features of arms"),
-        ("no.such.module:map", ["age"], "there is no such map"),
+        ("no.such.module:map", ["age"], "cannot load the feature map"),
     ],
 )
 def test_words_that_name_no_map_are_refused(words: str, columns: list[str], message: str) -> None:

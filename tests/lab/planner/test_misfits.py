@@ -9,7 +9,7 @@ from infex.errors import LargeReward
 from infex.features import disjoint
 from infex.lab.planner.beliefs import belief, belief_of_log, least_length
 from infex.logs import Log
-from infex.logs.log_sums import LogSums, sums_over
+from infex.logs.arm_features import LogSums, sums_over
 
 THETA = np.array([3.0, -2.0, 1.0])
 

@@ -83,6 +83,11 @@ def test_what_text_makes_is_what_python_makes() -> None:
             "players:Level' cannot be made with arms=1: .*unexpected keyword",
         ),
         ({"policies": [f"{HERE}:middle(a=1)"]}, "players:middle' takes no settings"),
+        ({"policies": ["3"]}, r"'3' names no policy - at `policies\[0\]`"),
+        (
+            {"schedules": [f"{HERE}:Doubling + every(3)"], "bases": ["LinUCB"]},
+            r"cannot read '.*players:Doubling \+ every\(3\)'",
+        ),
         ({"policies": {"": "LinUCB"}}, "the keys of policies must be names, got ''"),
         ({"policies": {"mine": "LinUBC"}}, r"unknown name 'LinUBC' .* - at `policies\['mine'\]`"),
         (

@@ -10,8 +10,7 @@ import pytest
 from infex.errors import InfexError
 from infex.lab import theory
 from infex.lab.theory import Setting
-from infex.lab.theory.bounds import settles, span
-from infex.lab.theory.scheduled import constants
+from infex.lab.theory.bounds import constants, first_below
 from infex.schedules import (
     Schedule,
     always,
@@ -81,13 +80,13 @@ def test_constants_are_those_of_their_definitions(setting: Setting, schedule: Sc
     found = constants(setting, schedule, "LinUCB", 1e-3)
     wanted = brute(setting, schedule, 4000)
     assert max(wanted) < 3000, "else brute force has not seen the end"
-    assert tuple(each.rounds for each in found) == wanted
+    assert found == wanted
 
 
 def test_tau_1_is_at_most_the_greater_of_its_two_parts() -> None:
     for setting, schedule in itertools.product((EASY, TWO), (every(5), power(0.5), logarithmic(2))):
         found = constants(setting, schedule, "LinUCB", 1e-3)
-        start = int(found.tau_0.rounds)
+        start = int(found.tau_0)
         late = [
             t
             for t in range(1, 20_000)
@@ -95,14 +94,14 @@ def test_tau_1_is_at_most_the_greater_of_its_two_parts() -> None:
             > setting.gap * t / 16
         ]
         tau_11 = max(start, max(late, default=0) + 1 - start)
-        assert found.tau_1.rounds <= max(tau_11, found.tau_12.rounds)
+        assert found.tau_1 <= max(tau_11, found.tau_12)
 
 
 def test_the_tau_of_linucb_in_our_reading_of_the_paper() -> None:
     setting = Setting(dim=10, gap=0.075)
     tau = theory.base_tau(setting)
-    assert tau.rounds == pytest.approx(6.6e7, rel=0.01)
-    n = int(tau.rounds)
+    assert tau == pytest.approx(6.6e7, rel=0.01)
+    n = int(tau)
 
     def above(n: int) -> bool:
         alpha = 10 * math.log(1 + n / 10)
@@ -111,8 +110,7 @@ def test_the_tau_of_linucb_in_our_reading_of_the_paper() -> None:
 
     assert above(n - 1)
     assert not above(n)
-    assert str(tau) == "66,059,041"
-    assert theory.base_tau(setting, "LinTS").rounds > n
+    assert theory.base_tau(setting, "LinTS") > n
 
 
 def test_a_bound_is_never_worse_than_with_the_simple_alpha_and_solves_its_equation() -> None:
@@ -134,7 +132,7 @@ def test_the_terms_of_infex_are_what_they_say() -> None:
     found = theory.infex(TWO, every(20), 10**6)
     assert found.explorations == 50_000
     assert found.base == pytest.approx(plain_base(TWO, 50_000), rel=1e-9)
-    assert found.constant == pytest.approx(2 * found.tau_0.rounds + 7 / 16 * 1.8 * found.tau_1.rounds)
+    assert found.constant == pytest.approx(2 * found.tau_0 + 7 / 16 * 1.8 * found.tau_1)
     beta = plain_beta(TWO, found.log_det_ratio)
     assert found.radius == pytest.approx(beta)
     assert found.growing == pytest.approx((4 * found.log_det_ratio + 16 * math.log(10**6)) * beta**2 / 1.8)
@@ -173,25 +171,17 @@ def test_telling_the_arms_helps_lints_where_they_are_few() -> None:
     assert sphere < without
 
 
-def test_rounds_past_counting_are_told_by_their_logarithm() -> None:
+def test_rounds_past_10_to_the_300_are_infinite_and_the_bound_says_nothing() -> None:
     setting = Setting(dim=10, gap=0.1)
-    found = theory.infex(setting, logarithmic(2), 10**6)
-    n = found.tau_base.rounds
-    assert found.tau_0.rounds == math.inf
-    assert found.tau_0.log10 == pytest.approx(math.sqrt(n) / math.log(10))
-    assert str(found.tau_0).startswith("1e2")
-    log = found.tau_1.log10 * math.log(10)
-    beta = math.sqrt(10 * (log - math.log(10)) + 2 * math.log(10**6)) + 1
-    assert 8 * beta**2 == pytest.approx(7 / 16 * 0.01 * log**2, rel=1e-6)
-    assert found.vacuous
+    for schedule in (logarithmic(2), logarithmic(1.02), power(0.02), never(), listed(range(1, 100))):
+        found = theory.infex(setting, schedule, 10**6)
+        assert found.tau_base < 10**9
+        assert found.tau_0 == found.tau_1 == found.tau_12 == found.regret == math.inf
+        assert found.vacuous
     large = theory.infex(setting, logarithmic(3), 10**6)
-    assert large.tau_0.rounds == logarithmic(3).when(int(n))
-    assert 1e130 < large.tau_0.rounds < 1e150
-    assert large.tau_1.rounds > 10**9, "greedy rounds must first pay for alpha"
-    assert str(theory.infex(setting, logarithmic(1.02), 10**6).tau_1) == "never", "not by e^(10^150)"
-    finite = theory.infex(setting, listed(range(1, 100)), 10**6)
-    assert str(finite.tau_0) == "never"
-    assert finite.regret == math.inf
+    assert large.tau_0 == logarithmic(3).when(int(large.tau_base))
+    assert 1e130 < large.tau_0 < 1e150
+    assert 10**9 < large.tau_1 < math.inf, "greedy rounds must first pay for alpha"
 
 
 def test_a_schedule_of_ones_own_has_the_bound_of_the_same_rounds() -> None:
@@ -249,10 +239,7 @@ def test_a_cost_that_comes_back_is_followed_to_its_last_visit() -> None:
         values = np.array([cost(t) for t in points]), np.array([line(t) for t in points])
         bad = [t for t in range(1, 301) if cost(t) > line(t)]
         wanted = math.inf if bad and bad[-1] == 300 else max(bad, default=0) + 1
-        assert settles(points, *values, cost, line) == wanted
-    assert str(span(12_345)) == "12,345"
-    assert str(span(10**12)) == "1.000e+12"
-    assert str(span(math.inf, 1e9)) == "10^4.343e+08"
+        assert first_below(points, *values, cost, line) == wanted
 
 
 def test_a_bound_that_may_fail_for_sure_is_vacuous() -> None:
@@ -265,25 +252,6 @@ def test_a_bound_that_may_fail_for_sure_is_vacuous() -> None:
     alone = theory.lints(Setting(dim=1, gap=2.0, noise=0.1, delta=0.2), 10**9)
     assert alone.failure == 1.0
     assert alone.vacuous
-
-
-def test_past_counting_the_taus_go_on_from_what_can_be_counted() -> None:
-    """Where the sum is below its line at tau_0 already, tau_12 is 1 on both sides of 10^300."""
-    near = theory.infex(Setting(dim=5, gap=0.01, noise=0.1), logarithmic(3), 10**6)
-    assert near.tau_0.rounds < math.inf
-    assert near.tau_12.rounds == 1
-    setting = Setting(dim=10, gap=0.02)
-    far = theory.infex(setting, logarithmic(3), 10**6)
-    assert far.tau_0.rounds == math.inf
-    assert far.tau_12.rounds == 1
-    log, delta = far.tau_0.log10 * math.log(10), 1e-6
-    log_det_ratio = 10 * (log - math.log(10))
-    square = theory.radius(log_det_ratio, delta=delta) ** 2
-    slope = 7 / 16 * 0.02 - 8 * square / (0.02 * log**3)
-    assert far.tau_1.rounds == pytest.approx(4 * log_det_ratio * square / 0.02 / slope, rel=1e-6)
-    late = theory.infex(Setting(dim=10, gap=0.1), power(0.02), 10**6)
-    assert str(late.tau_0) == str(late.tau_1) == "past 1e300"
-    assert str(theory.infex(Setting(dim=10, gap=0.1), never(), 10**6).tau_0) == "never"
 
 
 def test_a_setting_may_tell_the_delta_of_tau_and_a_schedule_must_agree_with_itself() -> None:
@@ -307,6 +275,4 @@ def test_a_setting_may_tell_the_delta_of_tau_and_a_schedule_must_agree_with_itse
 
     with pytest.raises(InfexError, match=r"count and when of .* disagree"):
         theory.infex(Setting(dim=2, gap=1.0, noise=0.1), Torn(), 10**6)
-    assert (
-        theory.infex(Setting(dim=2, gap=1.0, noise=0.1), from_count(np.sqrt), 10**6).tau_0.rounds < math.inf
-    )
+    assert theory.infex(Setting(dim=2, gap=1.0, noise=0.1), from_count(np.sqrt), 10**6).tau_0 < math.inf
