@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import copied, set_fields, whole
+from infex.checks import copied, misspelt, set_fields, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.lab.environments.base import (
     Late,
@@ -38,6 +38,9 @@ class Environment(Protocol):
     `degrees` as those of `LinearInstance`; `late`, how late rewards are; and `key`, a whole number that
     names its draws beside the seed. Arms and means must follow from t and `rng` alone, so that they are the
     same for every policy that plays. Each run asks a copy of the object as it was given.
+
+    Other attributes are the environment's own affair. One that is nearly called as a setting of rewards that
+    it lacks, such as `nois` or `rewrads`, is refused: rewards would be drawn without it.
 
     >>> import infex
     >>> class Peak:
@@ -72,6 +75,7 @@ class OwnInstance(Unrefined):
         found = _found(copied("problem", self.environment))  # so that looking at it changes nothing
         _refuse_two_sources(name_of(self.environment), found)
         _refuse_two_laws(name_of(self.environment), found)
+        _refuse_misspelt(self.environment, found)
         own = whole("the key of an environment", found.get("key", _own_key(self.environment)))
         first = self._first(found, own)
         set_fields(
@@ -163,6 +167,20 @@ def _refuse_two_sources(name: str, found: dict[str, Any]) -> None:
 def _refuse_two_laws(name: str, found: dict[str, Any]) -> None:
     if "reward" in found and "rewards" in found:
         raise InvalidSetting(f"{name} must have either reward or rewards, it has both")
+
+
+def _refuse_misspelt(environment: object, found: dict[str, Any]) -> None:
+    """Refuses an attribute that is nearly called as a setting that the environment lacks, and could have."""
+    law = found.get("reward", found.get("rewards"))
+    settings = [*([] if law else LAW_NAMES), *([] if callable(law) else ["noise"]), "late"]
+    settings += ["degrees"] if law == "student" else []  # a polynomial has a degree too
+    names = [name for name in dir(environment) if name not in OPTIONAL]
+    near = misspelt(names, [name for name in settings if name not in found])
+    if near is not None:
+        raise InvalidSetting(
+            f"{name_of(environment)} has {near[0]}, which infex does not read: call it {near[1]}, or begin "
+            "its name with an underscore if it is something else"
+        )
 
 
 def _law_in(found: dict[str, Any], count: int) -> RewardLaw:
