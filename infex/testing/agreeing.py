@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from infex.errors import InvalidSetting
 from infex.lab.environments import LinearInstance, gaussian
 from infex.lab.simulation import Run
-from infex.lab.simulation.run import RunTerms
+from infex.lab.simulation.run import RunSettings
 from infex.lab.simulation.simulator import play_copies
 from infex.policies import Infex, Policy
 from infex.policies.base import checked, policy_info
@@ -80,8 +80,8 @@ def _choices(policy: Policy, instance: LinearInstance, horizon: int, seed: int) 
 
 def _by_runs(pair: list[Policy], instance: LinearInstance, horizon: int, seed: int, where: str) -> None:
     # draws are named by a label: two policies with one label draw the same numbers
-    terms = [RunTerms(policy, "agree", horizon, record=True) for policy in pair]
-    runs = [play_copies(instance, seed, each, None) for each in terms]
+    settings = [RunSettings(policy, "agree", horizon, record=True) for policy in pair]
+    runs = [play_copies(instance, seed, each) for each in settings]
     _same([_arms(run) for run in runs], pair, f"in play, {where}")
     explored = [run.explored for run in runs]
     assert explored[0] == explored[1], f"in play, {where}: {explored} rounds explored"
