@@ -145,7 +145,7 @@ def test_a_subclass_of_a_built_in_policy_may_keep_something_of_its_own() -> None
     class Counting(infex.LinUCB):  # type: ignore[misc]
         pass
 
-    policy = Counting(delta=0.1)
+    policy: Any = Counting(delta=0.1)
     policy.count = 3
     assert policy.count == 3
     with pytest.raises(FrozenSettings, match="delta of Counting cannot be changed"):

@@ -260,7 +260,7 @@ class ContextualInstance(BuiltInProblem):
     law: RewardLaw = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        thetas = np.zeros(0)
+        thetas: Floats = np.zeros(0)
         with contextlib.suppress(TypeError, ValueError):  # what holds no numbers
             thetas = np.array(self.thetas, dtype=np.float64)
         if thetas.ndim != 2 or 0 in thetas.shape or not np.isfinite(thetas).all():

@@ -157,9 +157,10 @@ def _settings(
     horizon = checked_horizon(horizon)
     policy = resolve_defaults(policy, 1.0 / horizon)
     reward_bound = policy_info(policy).reward_bound
-    for problem in problems if reward_bound is not None else ():
-        if isinstance(problem, LinearInstance) and problem.largest > reward_bound:
-            warn_of_large(policy, problem.largest, callers_level())
+    for problem in problems:
+        largest = problem.largest if isinstance(problem, LinearInstance) else 0.0
+        if reward_bound is not None and largest > reward_bound:
+            warn_of_large(policy, largest, callers_level())
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     return RunSettings(policy, stream_name(policy), horizon, penalty, record, estimator, narrowing)
 
