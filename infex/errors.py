@@ -1,6 +1,6 @@
 """Every error and warning of infex. Each error is also the built-in one that it refines."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError as _FrozenInstanceError
 
 
 class InfexError(Exception):
@@ -20,7 +20,7 @@ class InvalidSetting(InfexError, ValueError):
     """A setting of a policy, a schedule or a bandit is out of its range."""
 
 
-class FrozenSettings(InfexError, FrozenInstanceError):
+class FrozenSettings(InfexError, _FrozenInstanceError):
     """An attribute of a built-in policy, schedule, estimator or problem was set: none can be changed."""
 
 

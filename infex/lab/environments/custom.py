@@ -1,4 +1,4 @@
-"""A problem of one's own: an object with arms and their means."""
+"""Environments that a user writes: an object with arms and their means."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import copied, set_fields, whole
+from infex.checks import copied, misspelt, set_fields, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.lab.environments.base import (
+    BuiltInProblem,
     Late,
     RewardLaw,
     Stretch,
-    Unrefined,
     checked_late,
     means_from,
     name_of,
@@ -39,6 +39,9 @@ class Environment(Protocol):
     names its draws beside the seed. Arms and means must follow from t and `rng` alone, so that they are the
     same for every policy that plays. Each run asks a copy of the object as it was given.
 
+    Other attributes are the environment's own affair. One that is nearly called as a setting of rewards that
+    it lacks, such as `nois` or `rewrads`, is refused: rewards would be drawn without it.
+
     >>> import infex
     >>> class Peak:
     ...     arms = np.linspace(0.1, 1.0, 10)[:, None]
@@ -57,11 +60,11 @@ class Environment(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class OwnInstance(Unrefined):
+class OwnInstance(BuiltInProblem):
     """A user's environment, as loops play it."""
 
     environment: Any
-    standing: Floats | None = field(init=False, repr=False)
+    fixed_arms: Floats | None = field(init=False, repr=False)
     dim: int = field(init=False, repr=False)
     count: int = field(init=False, repr=False)
     key: int = field(init=False, repr=False)
@@ -70,33 +73,29 @@ class OwnInstance(Unrefined):
 
     def __post_init__(self) -> None:
         found = _found(copied("problem", self.environment))  # so that looking at it changes nothing
-        _refuse_two_sources(name_of(self.environment), found)
-        _refuse_two_laws(name_of(self.environment), found)
-        own = whole("the key of an environment", found.get("key", _own_key(self.environment)))
-        first = self._first(found, own)
+        if ("arms" in found) == ("offer" in found):
+            raise InvalidSetting(f"{self!r} must have either arms, (K, d), or offer(t, rng) that draws them")
+        if "reward" in found and "rewards" in found:
+            raise InvalidSetting(f"{self!r} must have either reward or rewards, it has both")
+        _refuse_misspelt(self.environment, found)
+        key = whole("the key of an environment", found.get("key", key_of(repr(self).encode())))
+        first = columns_of(  # of round 1, (d, K)
+            found["arms"] if "arms" in found else found["offer"](1, stream(0, "contexts", key))
+        )
+        law = found | _found(self.environment, LAW_NAMES)
+        rewards = law.get("reward", law.get("rewards", "sign"))
         set_fields(
             self,
-            standing=shown(np.ascontiguousarray(first.T)) if "arms" in found else None,
+            fixed_arms=shown(np.ascontiguousarray(first.T)) if "arms" in found else None,
             dim=first.shape[0],
             count=first.shape[1],
-            key=own,
-            law=_law_in(found | _found(self.environment, LAW_NAMES), first.shape[1]),
+            key=key,
+            law=reward_law(rewards, law.get("noise", 1.0), law.get("degrees", 3.0), first.shape[1]),
             late=checked_late(found.get("late")),
         )
 
-    def _first(self, found: dict[str, Any], key: int) -> Floats:
-        """The arms of round 1, (d, K)."""
-        if "arms" in found:
-            return columns_of(found["arms"])
-        return columns_of(found["offer"](1, stream(0, "contexts", key)))
-
     def __repr__(self) -> str:
         return name_of(self.environment)
-
-    @property
-    def is_plain(self) -> bool:
-        """Can the quickest loops play it? No: its means are asked for round by round."""
-        return False
 
     @property
     def theta(self) -> Floats:
@@ -111,7 +110,7 @@ class OwnInstance(Unrefined):
     @property
     def arms(self) -> Floats | int:
         """The fixed arms, or how many are drawn anew."""
-        return self.count if self.standing is None else self.standing
+        return self.count if self.fixed_arms is None else self.fixed_arms
 
     def blocks(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
         """The arms of all rounds, some at a time."""
@@ -123,11 +122,11 @@ class OwnInstance(Unrefined):
 
     def stretches(self, seed: int, horizon: int) -> Iterator[Stretch]:
         """All rounds, some at a time, with their means, and their arms if those are drawn anew."""
-        if self.standing is not None:
+        if self.fixed_arms is not None:
             size = max(1, min(horizon, BLOCK // self.count))
             for first in range(1, horizon + 1, size):
                 rounds = np.arange(first, min(first + size, horizon + 1))
-                means = np.array([self._means(t, self.standing) for t in rounds.tolist()])
+                means = np.array([self._means(t, self.fixed_arms) for t in rounds.tolist()])
                 yield Stretch(first, int(rounds[-1]), rounds, means)
             return
         for first, block in self.blocks(seed, horizon):
@@ -155,25 +154,18 @@ class OwnInstance(Unrefined):
         return means
 
 
-def _refuse_two_sources(name: str, found: dict[str, Any]) -> None:
-    if ("arms" in found) == ("offer" in found):
-        raise InvalidSetting(f"{name} must have either arms, (K, d), or offer(t, rng) that draws them")
-
-
-def _refuse_two_laws(name: str, found: dict[str, Any]) -> None:
-    if "reward" in found and "rewards" in found:
-        raise InvalidSetting(f"{name} must have either reward or rewards, it has both")
-
-
-def _law_in(found: dict[str, Any], count: int) -> RewardLaw:
-    """The law of rewards that an environment of so many arms names."""
-    rewards = found.get("reward", found.get("rewards", "sign"))
-    return reward_law(rewards, found.get("noise", 1.0), found.get("degrees", 3.0), count)
-
-
-def _own_key(environment: object) -> int:
-    """What names the draws of an environment that names none."""
-    return key_of(name_of(environment).encode())
+def _refuse_misspelt(environment: object, found: dict[str, Any]) -> None:
+    """Refuses an attribute that is nearly called as a setting that the environment lacks, and could have."""
+    law = found.get("reward", found.get("rewards"))
+    settings = [*([] if law else LAW_NAMES), *([] if callable(law) else ["noise"]), "late"]
+    settings += ["degrees"] if law == "student" else []  # a polynomial has a degree too
+    names = [name for name in dir(environment) if name not in OPTIONAL]
+    near = misspelt(names, [name for name in settings if name not in found])
+    if near is not None:
+        raise InvalidSetting(
+            f"{name_of(environment)} has {near[0]}, which infex does not read: call it {near[1]}, or begin "
+            "its name with an underscore if it is something else"
+        )
 
 
 def _found(environment: object, names: Sequence[str] = OPTIONAL) -> dict[str, Any]:
