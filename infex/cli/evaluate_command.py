@@ -111,7 +111,7 @@ def _check(log: Log, asked: dict[str, Any], wants_json: bool) -> None:
 
 def _judge(log: Log, asked: dict[str, Any], wants_json: bool, page: Path | None) -> None:
     from infex.evaluation import evaluate as judge
-    from infex.evaluation.named_targets import named_targets
+    from infex.evaluation.targets import named_targets
 
     if not asked["policies"]:
         raise InvalidSetting("say what to judge: --policy now --policy Greedy, or --check, or --schedule")
