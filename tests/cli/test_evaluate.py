@@ -108,7 +108,7 @@ def test_columns_of_any_table_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "say what to judge"),
+        ((), "name a target"),
         (("--policy", "zebra"), "no arm of the log, no file of a bandit, and no policy"),
         (("--policy", "LinUCB"), "which learns"),
         (("--policy", "now", "--policy", "now"), "two policies are called 'now'"),
