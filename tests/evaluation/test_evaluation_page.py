@@ -8,9 +8,9 @@ import pytest
 
 import infex
 from infex import evaluation
-from infex.evaluation.comparing import REFUTED, Comparison
-from infex.evaluation.evaluation import Evaluation
-from infex.evaluation.evaluation_words import verdict_words
+from infex.evaluation import Evaluation
+from infex.evaluation.compare import REFUTED, Comparison
+from infex.evaluation.report import verdict_sentence
 from tests.evaluation.synthetic_logs import as_log, logs
 from tests.lab.reports import browser
 
@@ -55,8 +55,8 @@ def test_what_holds_for_several_targets_is_said_once(tmp_path: Path) -> None:
 
 def test_a_model_that_is_off_gives_no_number_for_a_verdict() -> None:
     pair = Comparison("a", "b", 0.123, 0.1, 0.2, "cannot tell", REFUTED, "assumed", 9)
-    assert "explorations speak against" in verdict_words(pair)
-    assert "0.1" not in verdict_words(pair)
+    assert "explorations contradict" in verdict_sentence(pair)
+    assert "0.1" not in verdict_sentence(pair)
 
 
 def test_a_page_without_a_comparison_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Policies that learn, played on problems like that of a log: schedules are judged this way."""
+"""Policies that learn, simulated on problems like that of a log: this is how to compare schedules."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import safe_repr, whole
 from infex.errors import InvalidSetting, InvalidTarget
-from infex.evaluation import intervals
-from infex.evaluation.comparing import Comparison, Outcome
-from infex.evaluation.groundwork import Groundwork, groundwork
-from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
-from infex.evaluation.target_value import spread_of
+from infex.evaluation.compare import Comparison, verdict_of
+from infex.evaluation.intervals import Bounds, standard_error, student
+from infex.evaluation.model import LogAnalysis, analyse
 from infex.lab.environments.contexts import OfferSets
 from infex.lab.planner.beliefs import Belief, PlannedProblem
 from infex.lab.simulation import play_many
@@ -32,10 +30,10 @@ FEWEST_WORLDS = 2
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Simulation:
-    """Rewards of learning policies on problems drawn from what a log has taught, the same ones for all.
+    """Rewards of learning policies on problems drawn from the posterior of a log, the same ones for all.
 
-    `rewards[name]` has the mean reward a round in each problem. They rest on rewards that are linear: the
-    correction of `evaluate(..., estimator="dr")` tests that.
+    `rewards[name]` has the mean reward a round in each problem. They rest on rewards that are linear, which
+    the correction of `evaluate(..., estimator="dr")` tests that.
 
     `explored` is the mean share of exploring rounds by name, `best` the reward of the best arm in each
     problem; `horizon`, `confidence` and `noise` are those of `simulate`.
@@ -51,21 +49,21 @@ class Simulation:
     def __iter__(self) -> Iterator[str]:
         return iter(self.rewards)
 
-    def mean(self, name: str) -> intervals.Bounds:
+    def mean(self, name: str) -> Bounds:
         """The mean reward a round with its interval over problems."""
         values = self._of(name)
-        error, count = spread_of(values)
-        return intervals.student(float(values.mean()), error, count, self.confidence, "assumed")
+        error, count = standard_error(values)
+        return student(float(values.mean()), error, count, self.confidence, "assumed")
 
     def compare(self, first: str, second: str) -> Comparison:
         """The paired difference of two policies over the same problems, and the verdict."""
         apart = self._of(first) - self._of(second)
         difference = float(apart.mean())
-        error, count = spread_of(apart)
+        error, count = standard_error(apart)
         low = high = math.nan
         if error > 0.0:
-            low, high, *_ = intervals.student(difference, error, count, self.confidence)
-        verdict: Outcome = "better" if low > 0.0 else "worse" if high < 0.0 else "cannot tell"
+            low, high, *_ = student(difference, error, count, self.confidence)
+        verdict = verdict_of(low, high)
         return Comparison(first, second, difference, low, high, verdict, "simulated", "assumed", count)
 
     def wins(self, name: str) -> float:
@@ -122,8 +120,8 @@ def simulate(
 ) -> Simulation:
     """What learning policies would earn in `horizon` rounds, each from scratch, under the log's linear model.
 
-    `policies` maps names to policies, or texts of the catalogue. Each of the `worlds` has a parameter from
-    the posterior that the log has taught, N(theta, noise^2 V^-1), and arms as in the log: the same ones, or
+    `policies` maps names to policies, or their expressions. Each of the `worlds` has a parameter from
+    the posterior of the log, N(theta, noise^2 V^-1), and arms as in the log: the same ones, or
     offers of rounds of the log, drawn anew. All policies meet the same problems and noise, so that
     differences are paired. `noise`, `bound`, `rewards` and `confidence` are those of `evaluate`.
 
@@ -136,17 +134,14 @@ def simulate(
     >>> sorted(found)
     ['all', 'rare']
     """
-    require_log(log)
-    named = _policies(policies)
-    work = groundwork(
-        log,
-        rewards=reward_range(log.facts, rewards),
-        confidence=confidence_level(confidence),
-        noise=positive("noise", noise),
-        bound=positive("bound", bound),
-    )
+    analysis = analyse(log, rewards=rewards, confidence=confidence, noise=noise, bound=bound)
+    if not isinstance(policies, Mapping) or not policies:
+        raise InvalidTarget(f"policies must be a dict of names and policies, got {safe_repr(policies)}")
+    named: dict[str, Policy] = {
+        str(name): parse(policy) if isinstance(policy, str) else policy for name, policy in policies.items()
+    }
     numbers = range(whole("worlds", worlds, least=FEWEST_WORLDS))
-    problems, best = _problems(work, numbers, whole("seed", seed))
+    problems, best = _problems(analysis, numbers, whole("seed", seed))
     rounds = whole("horizon", horizon, least=1)
     played = {
         name: play_many(problems, policy, rounds, numbers, paired=True, workers=workers)
@@ -158,35 +153,25 @@ def simulate(
         },
         explored={name: float(np.mean([run.explored for run in runs])) for name, runs in played.items()},
         horizon=rounds,
-        confidence=work.confidence,
-        noise=work.model.noise,
+        confidence=analysis.confidence,
+        noise=analysis.model.noise,
         best=best,
     )
 
 
-def _policies(policies: object) -> dict[str, Policy]:
-    if not isinstance(policies, Mapping) or not policies:
-        raise InvalidTarget(f"policies must be a dict of names and policies, got {safe_repr(policies)}")
-    return {str(name): _policy(policy) for name, policy in policies.items()}
-
-
-def _policy(policy: Policy | str) -> Policy:
-    return parse(policy) if isinstance(policy, str) else policy
-
-
-def _problems(work: Groundwork, numbers: range, seed: int) -> tuple[list[PlannedProblem], Floats]:
+def _problems(analysis: LogAnalysis, numbers: range, seed: int) -> tuple[list[PlannedProblem], Floats]:
     """Problems from the posterior, and the best mean reward a round in each."""
-    offers, longest = _offers(work)
-    root = np.linalg.cholesky(np.linalg.inv(work.model.ellipsoid.gram))
+    offers, longest = _offers(analysis)
+    root = np.linalg.cholesky(np.linalg.inv(analysis.model.ellipsoid.gram))
     belief = Belief(
         offers.shape[2],
         offers.shape[1],
-        work.model.noise,
-        work.model.bound * longest,
+        analysis.model.noise,
+        analysis.model.bound * longest,
         arms=offers[0],
         longest=longest,
-        mean=work.model.theta * longest,
-        root=work.model.noise * longest * root,
+        mean=analysis.model.theta * longest,
+        root=analysis.model.noise * longest * root,
         offers=None if len(offers) == 1 else OfferSets(offers),
     )
     problems = [belief.instance(number, seed) for number in numbers]
@@ -194,17 +179,17 @@ def _problems(work: Groundwork, numbers: range, seed: int) -> tuple[list[Planned
     return problems, best
 
 
-def _offers(work: Groundwork) -> tuple[Floats, float]:
-    """Offers of some rounds, (sets, K, d), and by what they are divided so that none is longer than 1."""
-    log = work.log
+def _offers(analysis: LogAnalysis) -> tuple[Floats, float]:
+    """Offers of some rounds, (sets, K, d), divided so that no arm is longer than 1; and by what."""
+    log = analysis.log
     if log.offered is not None and not log.offered.all():
-        raise InvalidSetting("rounds with other numbers of arms cannot be simulated; replay can")
+        raise InvalidSetting("rounds with different numbers of arms cannot be simulated; replay can")
     if log.arms is not None or log.dim is None:
-        rows = np.array(work.looks.every(slice(0, 1)))
+        rows = np.array(analysis.features.every(slice(0, 1)))
     else:
         some = np.arange(len(log))
         if some.size > MOST_SETS:
             some = np.sort(stream(0, "simulated offers").choice(some, MOST_SETS, replace=False))
-        rows = np.concatenate([work.looks.every(slice(int(row), int(row) + 1)) for row in some])
+        rows = np.concatenate([analysis.features.every(slice(int(row), int(row) + 1)) for row in some])
     longest = max(float(np.linalg.norm(rows, axis=2).max()) * (1.0 + 1e-12), 1.0)
     return rows / longest, longest
