@@ -49,8 +49,8 @@ if _TYPE_CHECKING:
     from infex.study.study import Study as Study
 
 _LATER = {
-    "AsyncClient": "infex.client.async_client",
-    "Client": "infex.client.client",
+    "AsyncClient": "infex.client",
+    "Client": "infex.client",
     "Results": "infex.experiments.results",
     "Study": "infex.study.study",
     "Sweep": "infex.experiments.sweep",

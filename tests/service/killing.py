@@ -4,7 +4,7 @@ import threading
 
 import infex
 from infex.client import RemoteDecision
-from infex.client.client import RemoteStudy
+from infex.client import RemoteStudy
 from tests.service.running import CONTEXT
 from tests.waiting import PATIENCE
 

@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import infex
-from infex.client.async_client import AsyncRemoteStudy
-from infex.client.remote_decision import FALLBACK_REASON, RemoteDecision
-from infex.client.retrying import Patience, Sender
+from infex.client import AsyncRemoteStudy
+from infex.client import FALLBACK_REASON, Patience, RemoteDecision
 from infex.study.study import Study
 from tests.clock import Clock
 from tests.service.held_service import HeldService, held_service
@@ -24,7 +23,7 @@ from tests.service.running import CONTEXT, PRICING, Reply
 from tests.waiting import PATIENCE, until
 
 DECISIONS = "/v1/studies/pricing/decisions"
-SHORT = Patience(seconds=0.2)  # a service that is held never answers, however long this is
+HELD = PATIENCE - 0.2  # seconds that a look at the clock takes, so that little time is left for an answer
 
 
 def asked(url: str, method: str, path: str, body: object = None, **headers: str) -> Reply:
@@ -162,12 +161,12 @@ def test_a_client_plays_its_fallback_while_the_service_does_not_answer(tmp_path:
         service.let_go(1)
         before = study.ask("first", context=CONTEXT)
         assert not before.fallback
-        patient, study._sender = study._sender, Sender(client._connections, SHORT)
+        clock.tick = HELD  # a service that is held never answers, however long one waits
         check_fallback(study.ask("second", context=CONTEXT), before)
         assert study.tell("second", 1.0) == "fallback"
         check_fallback(study.ask_many(["third"], contexts=[CONTEXT])[0], before)
         service.let_go(1000)
-        study._sender = patient
+        clock.tick = 0.0
         assert study.ask("second", context=CONTEXT).fallback, "a key gives the same decision again"
         clock.now += patience.rest
         keys = (f"later {number}" for number in range(1_000_000))
@@ -179,12 +178,14 @@ def test_an_asynchronous_client_plays_its_fallback_too(tmp_path: Path) -> None:
     with pricing(tmp_path) as (service, _):
 
         async def ask() -> tuple[RemoteDecision, RemoteDecision, str]:
-            async with infex.AsyncClient(service.url, seconds=PATIENCE) as client:
+            clock = Clock()
+            patience = Patience(seconds=PATIENCE, clock=clock.monotonic)
+            async with infex.AsyncClient(service.url, patience=patience) as client:
                 study: Any = client.study("pricing")
                 assert isinstance(study, AsyncRemoteStudy)
                 service.let_go(1)
                 before = await study.ask("first", context=CONTEXT)
-                study._study._sender = Sender(client._client._connections, SHORT)
+                clock.tick = HELD
                 return before, await study.ask("second", context=CONTEXT), await study.tell("second", 1.0)
 
         before, decision, told = asyncio.run(ask())

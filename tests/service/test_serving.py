@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import infex
-from infex.client.client import RemoteStudy
+from infex.client import RemoteStudy
 from infex.errors import InvalidSetting
 from infex.service import serving as room
 from infex.service.serving import Listening
