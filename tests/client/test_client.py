@@ -21,7 +21,7 @@ from infex.errors import (
     UnknownDecision,
     UnknownStudy,
 )
-from infex.service.tokens import TokenFile
+from infex.service.auth import TokenFile
 from tests.client.scripted import Script, scripted
 from tests.service.serving_here import served
 from tests.waiting import PATIENCE
