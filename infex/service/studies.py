@@ -225,6 +225,7 @@ class Studies:
         self.url, self._limits = url, limits
         self._open_studies: dict[str, ServedStudy] = {}
         self._opening, self._closed = threading.Lock(), False
+        self.openings = 0  # begun and ended: odd while a study is being opened, which may make the database
         self.opened = asyncio.Event()
         self.shared = sqlite_path(url) is None  # do other instances begin studies too?
         self.failed: dict[str, InfexError] = {}
@@ -304,7 +305,11 @@ class Studies:
                 return self._open_studies[name]
             if len(self._open_studies) >= self._limits.studies:
                 raise Overloaded(f"{len(self._open_studies)} studies are open, which is all that are allowed")
-            study = Study.open(self.url, name, **settings)
+            self.openings += 1
+            try:
+                study = Study.open(self.url, name, **settings)
+            finally:
+                self.openings += 1
             queue = StudyQueue(study, self._limits, loop, self.shared)
             served = ServedStudy(study, queue, History(self.url, name), self._limits)
             self._open_studies[name] = served
@@ -380,8 +385,11 @@ class StoreHealth:
             checking.result()  # an error that is no failure of the store goes to the loop, which logs it
 
     def _check(self) -> None:
-        """Reads the store by its address; after a failure, also writes what a failed commit has left."""
-        failures = self.failures
+        """Reads the store by its address; after a failure, also writes what a failed commit has left.
+
+        A database that was being made meanwhile may have been read half made, which is no failure.
+        """
+        failures, openings = self.failures, self._studies.openings
         try:
             names = studies(self._studies.url)
             missing = [study.name for study in self._studies if study.name not in names]
@@ -391,7 +399,8 @@ class StoreHealth:
                 for served in self._studies:
                     served.study.flush()
         except InfexError as error:
-            self.failed(error)
+            if isinstance(error, StoreFailed) or (openings % 2 == 0 and openings == self._studies.openings):
+                self.failed(error)
         else:
             self._worked(failures)
 

@@ -125,7 +125,10 @@ def test_keys_may_hold_any_letters(tmp_path: Path) -> None:
         call("POST", "/v1/studies", PRICING)
         for place, key in enumerate(("a/b/explain/c", "ключ", "x y#z", "%2F", "/", "..", "a\nb"), 1):
             assert ask(call, key).status == 200
-            assert call("GET", f"/v1/studies/pricing/explain/{quote(key, safe='')}").json["why"]["decision"]["t"] == place
+            assert (
+                call("GET", f"/v1/studies/pricing/explain/{quote(key, safe='')}").json["why"]["decision"]["t"]
+                == place
+            )
             assert call("GET", f"{DECISIONS}/{quote(key, safe='')}").json["decision"]["round"] == place
         reply = ask(call, "a\0b")
         assert (reply.status, reply.json["field"]) == (422, "key")
@@ -463,7 +466,14 @@ def test_the_description_names_every_address_with_its_types(tmp_path: Path) -> N
         assert operation["summary"]
         assert ("requestBody" in operation) == (endpoint.takes is not None)
         assert bool(operation["security"]) == (endpoint.scope is not None)
-    assert set(described["paths"]["/healthz"]["get"]["responses"]) == {"200", "400", "405", "421", "431", "503"}
+    assert set(described["paths"]["/healthz"]["get"]["responses"]) == {
+        "200",
+        "400",
+        "405",
+        "421",
+        "431",
+        "503",
+    }
     names = set(described["components"]["schemas"])
     assert {"DecisionRequest", "RewardRequest", "DecisionAnswer", "RefusalAnswer"} <= names
     text = json.dumps(described)

@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import infex
-from infex.client import AsyncRemoteStudy
-from infex.client import FALLBACK_REASON, Patience, RemoteDecision
+from infex.client import FALLBACK_REASON, AsyncRemoteStudy, Patience, RemoteDecision
 from infex.study.study import Study
 from tests.clock import Clock
 from tests.service.held_service import HeldService, held_service

@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import infex
-from infex.service.routes import PAGE_FILES
 from infex.service.auth import TokenFile
+from infex.service.routes import PAGE_FILES
 from tests.reports import browser
 from tests.service.serving_here import serving
 from tests.waiting import PATIENCE

@@ -138,9 +138,7 @@ def test_without_any_token_everybody_here_may_do_everything_but_other_sites(tmp_
         assert call("GET", "/v1/me", None, bearer("infex_x_y")).status == 401
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "localhost:"]
-)
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost.evil.example", "localhost:"])
 def test_another_name_for_this_host_is_refused(tmp_path: Path, host: str) -> None:
     with running(tmp_path) as call:
         assert call("GET", "/healthz", None, {"host": host}).status == 421
