@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import infex
-from infex.service.page_files import FILES
-from infex.service.tokens import TokenFile
+from infex.service.auth import TokenFile
+from infex.service.routes import PAGE_FILES
 from tests.lab.reports import browser
 from tests.service.serving_here import serving
 from tests.waiting import PATIENCE
@@ -316,7 +316,7 @@ def refuse_what_axe_finds(driver: Any) -> None:
 
 
 def test_the_page_is_light_and_loads_nothing_from_elsewhere() -> None:
-    texts = {file.name: files(file.package).joinpath(file.name).read_text() for file in FILES.values()}
+    texts = {name: files(package).joinpath(name).read_text() for package, name, _ in PAGE_FILES.values()}
     assert sum(len(text.encode()) for text in texts.values()) < 100_000
     for name, text in texts.items():
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), name

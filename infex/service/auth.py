@@ -1,4 +1,4 @@
-"""Who may do what: tokens with scopes, of which a file keeps hashes alone."""
+"""Who may do what: tokens with scopes, in a file that keeps only their hashes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import hashlib
 import hmac
+import logging
 import math
 import os
 import secrets
@@ -22,8 +23,9 @@ import msgspec
 from infex.checks import one_of
 from infex.errors import DamagedFile, InvalidSetting, UnknownToken
 from infex.files import OWNER_ALONE, replace
-from infex.service.service_log import SERVICE_LOG
+from infex.study.addresses import sqlite_path
 
+LOG = logging.getLogger("infex.service")
 TOKEN_FILE_VERSION = 1
 SECRET_BYTES = 32
 TOKEN_START = "infex"
@@ -44,8 +46,8 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
-class KeptToken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is kept of a token: its id, which is no secret, the hash of all of it, and what it allows."""
+class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A token as the file has it: its id, which is no secret, the hash of all of it, and its scopes."""
 
     id: str
     sha256: str
@@ -55,10 +57,10 @@ class KeptToken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class TokenFileContent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All of the file."""
+    """The whole file."""
 
     version: int
-    tokens: tuple[KeptToken, ...]
+    tokens: tuple[Token, ...]
 
 
 @final
@@ -81,11 +83,11 @@ class TokenFile:
 
     def __init__(self, path: Path, seconds: float = 0.0) -> None:
         self.path, self._seconds, self._looked = path, seconds, -math.inf
-        self._lock, self._tokens = threading.Lock(), dict[str, KeptToken]()
+        self._lock, self._tokens = threading.Lock(), dict[str, Token]()
         self._stamp: Stamp | None = None  # of the file as it was read last; None: it was never seen
         self.times_shut = 0
 
-    def listed(self) -> list[KeptToken]:
+    def listed(self) -> list[Token]:
         """All tokens that are valid, oldest first; their secrets are known to nobody here."""
         return list(self._read())
 
@@ -101,7 +103,7 @@ class TokenFile:
         name, secret = secrets.token_hex(4), secrets.token_urlsafe(SECRET_BYTES)
         token = f"{TOKEN_START}_{name}_{secret}"
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        kept = KeptToken(id=name, sha256=_hashed(token), scopes=wanted, made=made, note=note)
+        kept = Token(id=name, sha256=_hashed(token), scopes=wanted, made=made, note=note)
         with self._writing():
             self._write([*self._read(), kept])
         return token
@@ -117,15 +119,13 @@ class TokenFile:
 
     def scopes(self, token: str) -> frozenset[Scope] | None:
         """What a token allows; None if it is not valid. Takes the same time for all wrong ones of an id."""
-        kept = self._of_same_id(token)
+        parts = token.split("_", 2)
+        known = self.look() if len(parts) == 3 and parts[0] == TOKEN_START else {}
+        kept = known.get(parts[1]) if known else None
         same = hmac.compare_digest(_hashed(token), NO_TOKEN if kept is None else kept.sha256)
         return frozenset(kept.scopes) if same and kept is not None else None
 
-    def _of_same_id(self, token: str) -> KeptToken | None:
-        parts = token.split("_", 2)
-        return self.look().get(parts[1]) if len(parts) == 3 and parts[0] == TOKEN_START else None
-
-    def look(self) -> dict[str, KeptToken]:
+    def look(self) -> dict[str, Token]:
         """The tokens by id, as the file has them now."""
         now = time.monotonic()
         if now - self._looked < self._seconds:
@@ -157,13 +157,13 @@ class TokenFile:
             self._stamp = UNREADABLE  # so that the next look reads it again
         if not self._tokens and not was_shut:
             self.times_shut += 1
-            SERVICE_LOG.error(
+            LOG.error(
                 "%s: every request is refused (401) until there is a token again. Remove the file if it is "
                 "damaged, and make a token by `infex token make`",
                 why,
             )
 
-    def _read(self) -> tuple[KeptToken, ...]:
+    def _read(self) -> tuple[Token, ...]:
         try:
             content = msgspec.json.decode(self.path.read_bytes(), type=TokenFileContent)
         except FileNotFoundError:
@@ -176,7 +176,7 @@ class TokenFile:
             raise DamagedFile(f"{self.path} is of the unknown version {content.version}")
         return content.tokens
 
-    def _write(self, tokens: Iterable[KeptToken]) -> None:
+    def _write(self, tokens: Iterable[Token]) -> None:
         content = TokenFileContent(version=TOKEN_FILE_VERSION, tokens=tuple(tokens))
         replace(self.path, msgspec.json.format(msgspec.json.encode(content), indent=1), mode=OWNER_ALONE)
 
@@ -205,3 +205,13 @@ def _checked_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
 
 def _hashed(token: str) -> str:
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def token_path(url: str, given: Path | None) -> Path:
+    """The file of tokens: the one that was given, or the one beside the database."""
+    database = sqlite_path(url)
+    if given is not None:
+        return given
+    if database is None:
+        raise InvalidSetting("say --tokens FILE: only a database of SQLite has a file beside it")
+    return database.with_name(f"{database.name}.tokens")
