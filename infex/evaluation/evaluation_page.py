@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infex.evaluation.comparing import REFUTED, Comparison
 from infex.evaluation.evaluation_words import figure, interval, of_log, verdict_words
-from infex.evaluation.interval_picture import STRIP_STYLE, interval_strips
 from infex.evaluation.target_value import Carrier, LogFinding, TargetValue
 from infex.files import replace
-from infex.lab.reports.page import shell, table
+from infex.pages import chart, rounded, shell, table
 
 if TYPE_CHECKING:
     from infex.evaluation.evaluation import Evaluation
@@ -37,11 +36,6 @@ PAIR_WORDS = {
     "paired draws": "explorations that both share",
     "manski": "explorations, with gaps bounded",
 }
-PAGE_STYLE = (
-    f"{STRIP_STYLE} p {{ overflow-wrap: anywhere; }} td small {{ color: var(--soft); }}\n"
-    ".texts :is(td, th):nth-child(n + 4) { text-align: left; }\n"
-    "summary { cursor: pointer; margin: 0.6rem 0; }\n"
-)
 
 
 def write_evaluation(found: Evaluation, path: str | os.PathLike[str]) -> None:
@@ -57,8 +51,8 @@ def evaluation_page(found: Evaluation) -> str:
         f'<p class="soft">From a log of {escape(of_log(found.work))}.</p>',
         *_verdicts(found),
         f"<h2>Reward a round, with intervals of {found.work.confidence:.0%}</h2>",
-        interval_strips(found),
-        _values(found),
+        chart(_intervals(found)),
+        table(("", "value", "interval", "by", "interval by"), map(_value_row, found.judged), texts=(3, 4)),
         "<h2>What this log supports, and what not</h2>",
         _support(found),
         *_carriers(found),
@@ -67,7 +61,7 @@ def evaluation_page(found: Evaluation) -> str:
         '<p class="soft">Values are of the rounds in this log, not of others to come. '
         f"{_grounds(found.judged)}</p>",
     ]
-    return shell(title, parts, style=PAGE_STYLE)
+    return shell(title, parts)
 
 
 def _verdicts(found: Evaluation) -> list[str]:
@@ -109,9 +103,17 @@ def _settling(found: Evaluation) -> list[str]:
     return said
 
 
-def _values(found: Evaluation) -> str:
-    rows = table(("", "value", "interval", "by", "interval by"), map(_value_row, found.judged))
-    return f'<div class="texts">{rows}</div>'
+def _intervals(found: Evaluation) -> dict[str, Any]:
+    """All targets on one scale; the line is the target that others are compared with."""
+    rows = [
+        dict(zip(("value", "low", "high"), rounded((one.value, one.low, one.high)), strict=True))
+        | {"name": one.name, "text": figure(one.value)}
+        for one in found.judged
+    ]
+    line = None if found.against is None else rounded([found[found.against].value])[0]
+    label = "reward a round"
+    title = f"Values with intervals of {found.work.confidence:.0%}"
+    return {"kind": "rows", "title": title, "x": {"label": label}, "rows": rows, "reference": line}
 
 
 def _value_row(one: TargetValue) -> list[str]:

@@ -1,4 +1,4 @@
-"""The intervals of all targets on one scale: as an SVG picture, and as strips of a page."""
+"""The intervals of all targets on one scale, as an SVG picture."""
 
 from __future__ import annotations
 
@@ -6,25 +6,13 @@ import math
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from infex.evaluation.evaluation_words import figure, interval
+from infex.evaluation.evaluation_words import figure
 from infex.evaluation.target_value import TargetValue
 
 if TYPE_CHECKING:
     from infex.evaluation.evaluation import Evaluation
 
 PICTURE_WIDTH, PICTURE_ROW, PICTURE_LEFT = 720, 34, 150
-STRIP_STYLE = """
-.strips { display: grid; grid-template-columns: fit-content(9rem) 1fr; gap: 0.4rem 0.8rem;
-  align-items: center; }
-.strips .who { overflow-wrap: anywhere; font-weight: 600; }
-.strips .track { position: relative; height: 1.5rem; background: var(--pale); border-radius: 4px; }
-.strips .span { position: absolute; top: 0.45rem; height: 0.6rem; background: var(--focus); opacity: 0.45;
-  border-radius: 3px; }
-.strips .dot { position: absolute; top: 0.2rem; width: 3px; height: 1.1rem; margin-left: -1.5px;
-  background: var(--ink); }
-.strips .ref { position: absolute; top: 0; bottom: 0; width: 1px; background: var(--soft); }
-.strips .ends { display: flex; justify-content: space-between; color: var(--soft); font-size: 0.82rem; }
-"""
 
 
 class Scale(NamedTuple):
@@ -78,25 +66,3 @@ def _svg_row(one: TargetValue, place: int, scale: Scale) -> str:
 
 def _x(scale: Scale, value: float) -> float:
     return PICTURE_LEFT + scale.share(value) * (PICTURE_WIDTH - PICTURE_LEFT - 10)
-
-
-def interval_strips(found: Evaluation) -> str:
-    """The same for a page, as wide as the page is; the line is the target that others are compared with."""
-    scale = scale_of(found.judged)
-    line = None if found.against is None else scale.share(found[found.against].value)
-    rows = [_strip(one, scale, line) for one in found.judged]
-    ends = f'<div class="ends"><span>{figure(scale.low)}</span><span>{figure(scale.high)}</span></div>'
-    return f'<div class="strips">{"".join(rows)}<div></div>{ends}</div>'
-
-
-def _strip(one: TargetValue, scale: Scale, line: float | None) -> str:
-    words = f"{one.name}: {figure(one.value)}, interval {interval(one.low, one.high)}"
-    drawn = "" if line is None else f'<span class="ref" style="left:{line:.2%}"></span>'
-    if math.isfinite(one.low) and math.isfinite(one.high):
-        first, last = scale.share(one.low), scale.share(one.high)
-        drawn += f'<span class="span" style="left:{first:.2%};width:{max(last - first, 0.002):.2%}"></span>'
-    drawn += f'<span class="dot" style="left:{scale.share(one.value):.2%}"></span>'
-    return (
-        f'<div class="who">{escape(one.name)}</div>'
-        f'<div class="track" role="img" aria-label="{escape(words)}">{drawn}</div>'
-    )

@@ -15,6 +15,7 @@ import pyarrow as pa
 from infex._stats import Difference, Interval, Spread, mean_intervals, paired, spread
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
+from infex.files import replace
 from infex.lab import comparison
 from infex.lab.comparison import Band, ResultsDiff, band_of, difference, slope_of
 from infex.lab.fingerprint import commit, digest, versions
@@ -241,6 +242,12 @@ class Results(PlayedRuns):
 
         return latex(self, show)
 
+    def report(self, path: str | Path) -> None:
+        """Writes the report as one HTML page that loads nothing: verdicts, charts, tables and settings."""
+        from infex.lab.report import report_page
+
+        replace(Path(path), report_page(self).encode())
+
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
         from infex.lab.store import write_tables
@@ -276,7 +283,7 @@ class Results(PlayedRuns):
         means with one standard error, and medians; with `log`, regret has a logarithmic axis, and so has the
         setting if its values are positive numbers.
         """
-        from infex.lab.reports import figure
+        from infex.lab.reports.figures import figure
 
         if dim is not None:
             only["dim"] = dim

@@ -194,7 +194,7 @@ class Against:
         `show` draws other bars, as in `Results.plot`. With `log` regret has a
         logarithmic axis, and so has the setting if its values are positive numbers.
         """
-        from infex.lab.reports import setting_figure
+        from infex.lab.reports.figures import setting_figure
 
         return setting_figure(self.setting, self.lines, show, log)
 

@@ -22,8 +22,8 @@ FILES = {
     "/": PageFile("page.html", "text/html; charset=utf-8"),
     "/page.js": PageFile("page.js", "text/javascript; charset=utf-8"),
     "/study.js": PageFile("study.js", "text/javascript; charset=utf-8"),
-    "/drawing.js": PageFile("drawing.js", "text/javascript; charset=utf-8", "infex.lab.reports"),
-    "/page.css": PageFile("page.css", "text/css; charset=utf-8"),
+    "/chart.js": PageFile("chart.js", "text/javascript; charset=utf-8", "infex.pages"),
+    "/page.css": PageFile("page.css", "text/css; charset=utf-8", "infex.pages"),
 }
 
 

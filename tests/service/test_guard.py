@@ -12,7 +12,7 @@ from infex.service.service_limits import ServiceLimits
 from infex.service.tokens import Scope, TokenFile
 from tests.service.running import CONTEXT, PRICING, Running, running
 
-OPEN = {"/", "/page.js", "/study.js", "/drawing.js", "/page.css", "/healthz", "/readyz", "/openapi.json"}
+OPEN = {"/", "/page.js", "/study.js", "/chart.js", "/page.css", "/healthz", "/readyz", "/openapi.json"}
 STREAMS = {"/v1/events"}
 
 

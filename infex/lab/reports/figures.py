@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infex._stats import mean_intervals, spread
+from infex.arrays import Floats
 from infex.checks import one_of
 from infex.errors import InvalidSetting
 from infex.files import replace
@@ -22,10 +23,7 @@ from infex.lab.reports.series import (
     DASHES,
     LOOKS,
     OTHER_COLOURS,
-    Floats,
     Look,
-    P,
-    Shown,
     Strip,
     Style,
     plain_frame,
@@ -38,6 +36,8 @@ from infex.lab.reports.series import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from infex.lab.results import Cell, Results
 
 
 DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
@@ -110,7 +110,7 @@ LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
 FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
 
 
-def figure(results: Shown[P], dim: int | None = None, *, show: Look = "std", log: bool = False) -> Figure:
+def figure(results: Results, dim: int | None = None, *, show: Look = "std", log: bool = False) -> Figure:
     """A matplotlib figure with a row for each problem, or each of one dimension, in the `show` of `strip`.
 
     With `log` both axes of regret are logarithmic.
@@ -196,7 +196,7 @@ def _is_drawn_by_us(path: Path) -> bool:
     return bool(FIGURE_FILE.fullmatch(path.name)) and DRAWN_BY.encode() in path.read_bytes()
 
 
-def rendered(results: Shown[P], dim: int, *, show: Look = "std", log: bool = False) -> dict[str, bytes]:
+def rendered(results: Results, dim: int, *, show: Look = "std", log: bool = False) -> dict[str, bytes]:
     """The figure of one dimension in every format."""
     from matplotlib import rc_context
 
@@ -213,7 +213,7 @@ def _place(drawn: Figure) -> None:
     drawn.set_layout_engine("none")
 
 
-def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style], show: Look, log: bool) -> None:
+def _regret(axes: Axes, results: Results, cell: Cell, looks: dict[str, Style], show: Look, log: bool) -> None:
     """Regret with a band about each line, or with bars at the end where lines are many."""
     strips = {policy: strip(results, cell, policy, show) for policy in played(results, cell)}
     for place, (policy, each) in enumerate(strips.items()):
@@ -281,7 +281,7 @@ def _least(line: Floats, top: float) -> float:
     return max(float(np.min(line, where=line > 0, initial=top)), 1e-4 * top)
 
 
-def _time(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
+def _time(axes: Axes, results: Results, cell: Cell, looks: dict[str, Style]) -> None:
     """Median computation time; every run is a short mark."""
     shown = list(reversed(played(results, cell)))
     seconds = [np.maximum(results.seconds(cell, policy), 1e-9) for policy in shown]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from infex.checks import one_of
-from infex.lab.reports.series import LOOKS, Look, P, Shown, played
+from infex.lab.reports.series import LOOKS, Look, played
+
+if TYPE_CHECKING:
+    from infex.lab.results import Cell, Results
 
 NOTES: dict[str, str] = {
     "std": "mean and standard deviation",
@@ -32,7 +36,7 @@ SPECIAL = {
 }
 
 
-def latex(results: Shown[P], show: Look = "std") -> str:
+def latex(results: Results, show: Look = "std") -> str:
     """A table for booktabs: a row for each policy, a column for each problem, the least of a column in bold.
 
     `show` is "std" (means with one standard deviation), "interval" (means with intervals of 95 %, where there
@@ -49,7 +53,7 @@ def latex(results: Shown[P], show: Look = "std") -> str:
     return "\n".join([note, *_tabular(heads, rows), ""])
 
 
-def _least(results: Shown[P], cell: P, show: Look) -> float:
+def _least(results: Results, cell: Cell, show: Look) -> float:
     return min(_value(results, cell, policy, show) for policy in played(results, cell))
 
 
@@ -73,12 +77,12 @@ def escaped(text: str) -> str:
     return "".join(SPECIAL.get(letter, letter) for letter in text)
 
 
-def _value(results: Shown[P], cell: P, policy: str, show: Look) -> float:
+def _value(results: Results, cell: Cell, policy: str, show: Look) -> float:
     regret = results.spread(cell, policy)
     return regret.median if show == "median" else regret.mean
 
 
-def _entry(results: Shown[P], cell: P, policy: str, show: Look, least: float) -> str:
+def _entry(results: Results, cell: Cell, policy: str, show: Look, least: float) -> str:
     if not results.has(cell, policy):
         return "--"
     value = _value(results, cell, policy, show)
