@@ -6,11 +6,12 @@ import math
 import os
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infex.evaluation.compare import REFUTED, Comparison
 from infex.evaluation.diagnostics import LogFinding
 from infex.files import replace
+from infex.pages import chart, rounded, shell, table
 
 if TYPE_CHECKING:
     from infex.evaluation.evaluate import Evaluation, TargetValue
@@ -35,21 +36,6 @@ PAIR_WORDS = {
     "manski": "explorations, with gaps bounded",
 }
 PICTURE_WIDTH, PICTURE_ROW, PICTURE_LEFT = 720, 34, 150
-STYLE = """
-.strips { display: grid; grid-template-columns: fit-content(9rem) 1fr; gap: 0.4rem 0.8rem;
-  align-items: center; }
-.strips .who { overflow-wrap: anywhere; font-weight: 600; }
-.strips .track { position: relative; height: 1.5rem; background: var(--pale); border-radius: 4px; }
-.strips .span { position: absolute; top: 0.45rem; height: 0.6rem; background: var(--focus); opacity: 0.45;
-  border-radius: 3px; }
-.strips .dot { position: absolute; top: 0.2rem; width: 3px; height: 1.1rem; margin-left: -1.5px;
-  background: var(--ink); }
-.strips .ref { position: absolute; top: 0; bottom: 0; width: 1px; background: var(--soft); }
-.strips .ends { display: flex; justify-content: space-between; color: var(--soft); font-size: 0.82rem; }
-p { overflow-wrap: anywhere; } td small { color: var(--soft); }
-.texts :is(td, th):nth-child(n + 4) { text-align: left; }
-summary { cursor: pointer; margin: 0.6rem 0; }
-"""
 
 
 # Text
@@ -161,27 +147,16 @@ def interval_picture(found: Evaluation) -> str:
     return "\n".join(parts)
 
 
-def _interval_strips(found: Evaluation) -> str:
-    """The intervals as wide as the page; the line is the target that others are compared with."""
-    scale = _scale(found.values)
-    line = ""
-    if found.against is not None:
-        line = f'<span class="ref" style="left:{scale.share(found[found.against].value):.2%}"></span>'
-    rows = []
-    for one in found.values:
-        words = f"{one.name}: {figure(one.value)}, interval {interval(one.low, one.high)}"
-        track = line
-        if math.isfinite(one.low) and math.isfinite(one.high):
-            left, right = scale.share(one.low), scale.share(one.high)
-            width = max(right - left, 0.002)
-            track += f'<span class="span" style="left:{left:.2%};width:{width:.2%}"></span>'
-        track += f'<span class="dot" style="left:{scale.share(one.value):.2%}"></span>'
-        rows.append(
-            f'<div class="who">{escape(one.name)}</div>'
-            f'<div class="track" role="img" aria-label="{escape(words)}">{track}</div>'
-        )
-    ends = f'<div class="ends"><span>{figure(scale.low)}</span><span>{figure(scale.high)}</span></div>'
-    return f'<div class="strips">{"".join(rows)}<div></div>{ends}</div>'
+def _intervals(found: Evaluation) -> dict[str, Any]:
+    """The chart of all targets on one scale; the line is the target that others are compared with."""
+    rows = [
+        dict(zip(("value", "low", "high"), rounded((one.value, one.low, one.high)), strict=True))
+        | {"name": one.name, "text": figure(one.value)}
+        for one in found.values
+    ]
+    line = None if found.against is None else rounded([found[found.against].value])[0]
+    title = f"Values with intervals of {found.analysis.confidence:.0%}"
+    return {"kind": "rows", "title": title, "x": {"label": "reward a round"}, "rows": rows, "reference": line}
 
 
 # The page
@@ -189,8 +164,6 @@ def _interval_strips(found: Evaluation) -> str:
 
 def write_page(found: Evaluation, path: str | os.PathLike[str]) -> None:
     """Writes the page to a file that is replaced as a whole."""
-    from infex.lab.reports.page import shell
-
     title = "Which policy would have been better?"
     used = sorted({one.ground for one in found.values})
     grounds = " ".join(f"An interval that is {name} {GROUNDS[name]}." for name in used)
@@ -199,13 +172,13 @@ def write_page(found: Evaluation, path: str | os.PathLike[str]) -> None:
         f'<p class="soft">From a log of {escape(str(found.analysis))}.</p>',
         *_verdicts(found),
         f"<h2>Reward a round, with intervals of {found.analysis.confidence:.0%}</h2>",
-        _interval_strips(found),
+        chart(_intervals(found)),
         *_tables(found),
         "<h2>What was noticed</h2>",
         _notes(found),
         f'<p class="soft">Values are of the rounds in this log, not of others to come. {grounds}</p>',
     ]
-    replace(Path(path), shell(title, parts, style=STYLE).encode())
+    replace(Path(path), shell(title, parts).encode())
 
 
 def _verdicts(found: Evaluation) -> list[str]:
@@ -244,8 +217,6 @@ def _remedy(found: Evaluation, pair: Comparison) -> list[str]:
 
 
 def _tables(found: Evaluation) -> list[str]:
-    from infex.lab.reports.page import table
-
     values, support, details = [], [], []
     for one in found.values:
         by = f"{ESTIMATOR_WORDS.get(one.estimator, one.estimator)}<br><small>{escape(one.why)}</small>"
@@ -266,7 +237,7 @@ def _tables(found: Evaluation) -> list[str]:
             details.append(f"<details><summary>{head}</summary>{body}</details>")
     heads = ("", "could be played", "explorations", "worth", "model says", "corrected by")
     return [
-        f'<div class="texts">{table(("", "value", "interval", "by", "interval by"), values)}</div>',
+        table(("", "value", "interval", "by", "interval by"), values, texts=(3, 4)),
         "<h2>What this log supports, and what not</h2>",
         table(heads, support),
         *details,

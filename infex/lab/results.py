@@ -15,6 +15,7 @@ import pyarrow as pa
 from infex._stats import Difference, Interval, Spread, mean_intervals, paired, spread
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
+from infex.files import replace
 from infex.lab import comparison
 from infex.lab.comparison import Band, ResultsDiff, band_of, difference, slope_of
 from infex.lab.fingerprint import commit, digest, versions
@@ -256,6 +257,12 @@ class Results(PlayedRuns):
 
         other = None if against is None else self.known(against)
         return latex(self, show, self._named(policies), other, caption, label)
+
+    def report(self, path: str | Path) -> None:
+        """Writes the report as one HTML page that loads nothing: verdicts, charts, tables and settings."""
+        from infex.lab.report import report_page
+
+        replace(Path(path), report_page(self).encode())
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""

@@ -18,10 +18,10 @@ from infex.checks import hint
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.lab import paper
-from infex.lab.reports.page import breakable, shell, table
 from infex.lab.results import Cell, Results
 from infex.lab.sweep import Sweep
 from infex.lab.tasks import grouped
+from infex.pages import breakable, chart, rounded, shell, table
 
 SUITE_HORIZON = 5000
 SUITE_SEEDS = 20
@@ -263,16 +263,6 @@ def _points(score: float) -> str:
     return "" if math.isnan(score) else f"{round(score, 2) + 0.0:.2f}"  # no -0.00
 
 
-SUITE_STYLE = """
-td.score { text-align: right; white-space: nowrap; }
-.bar { display: inline-block; width: 6rem; height: .7rem; background: #8883; position: relative; }
-.bar i { position: absolute; inset: 0 auto 0 0; background: #2a78d6; display: block; }
-.bar b { position: absolute; top: 45%; height: 10%; background: currentColor; display: block; }
-p { overflow-wrap: anywhere; }
-th { white-space: normal; vertical-align: bottom; }
-"""
-
-
 def write_suite(results: Results, folder: Path) -> list[Path]:
     """Writes `suite.html` and `scores.csv`; the files."""
     found = scores(results)
@@ -295,10 +285,11 @@ def suite_page(results: Results, found: list[Score]) -> str:
         "better than it is.</p>",
         "<h2>All in all</h2>",
         f"<p><b>{escape(failure_note(found))}</b></p>" if failure_note(found) else "",
+        chart(_heat_map(found), "scores"),
         _all_in_all(found),
         *(part for name in names for part in _challenge(name, found)),
     ]
-    return shell("Challenges", parts, style=SUITE_STYLE)
+    return shell("Challenges", parts)
 
 
 def _all_in_all(found: list[Score]) -> str:
@@ -313,7 +304,37 @@ def _challenge(name: str, found: list[Score]) -> list[str]:
     mine = [each for each in found if each.challenge == name]
     mine.sort(key=lambda each: (each.failed, -each.score))
     scored = table(("policy", "score", "95 %", "regret", "ms a run"), map(_row, mine))
-    return [f"<h2>{escape(name[:1].upper() + name[1:])}</h2>", _shows(name), scored]
+    heading = f"<h2>{escape(name[:1].upper() + name[1:])}</h2>"
+    return [heading, _shows(name), chart(_score_chart(name, mine)), scored]
+
+
+def _heat_map(found: list[Score]) -> dict[str, Any]:
+    """All scores in colours: a row for each policy, the best first, and a column for each challenge."""
+    heading, *rows = score_table(found)
+    by_place = {(each.policy, each.challenge): each.score for each in found}
+    return {
+        "kind": "heat",
+        "title": "Scores of all policies on all challenges",
+        "label": "score: 1 is the best entrant, 0 is uniform play",
+        "from": 0,
+        "to": 1,
+        "columns": heading[2:],
+        "rows": [policy for policy, *_ in rows],
+        "values": [rounded(by_place[policy, name] for name in heading[2:]) for policy, *_ in rows],
+        "texts": [rest for _, _, *rest in rows],
+    }
+
+
+def _score_chart(name: str, mine: list[Score]) -> dict[str, Any]:
+    """The scores of one challenge with their intervals, from uniform play to the best; worse is cut."""
+    scored = [each for each in mine if not math.isnan(each.score)]
+    rows = [
+        dict(zip(("value", "low", "high"), rounded((each.score, each.low, each.high)), strict=True))
+        | {"name": each.policy, "text": _points(each.score)}
+        for each in scored
+    ]
+    axis = {"label": "score (0: uniform play, 1: the best entrant)", "from": -0.02, "to": 1.02}
+    return {"kind": "rows", "title": f"Scores: {name}", "x": axis, "rows": rows}
 
 
 def _shows(name: str) -> str:
@@ -325,28 +346,12 @@ def _shows(name: str) -> str:
 def _row(score: Score) -> list[str]:
     if score.failed:
         return [f"<code>{breakable(score.policy)}</code>", f"{score.failed} runs failed", "", "", ""]
-    points = f"{_bar(score)} {'' if math.isnan(score.score) else format(score.score, '.2f')}"
     measured = [f"{score.regret:,.1f}", f"{score.milliseconds:,.2f}"]
-    return [f"<code>{breakable(score.policy)}</code>", points, _between(score), *measured]
+    return [f"<code>{breakable(score.policy)}</code>", _points(score.score), _between(score), *measured]
 
 
 def _between(each: Score) -> str:
     return "too few seeds" if math.isnan(each.low) else f"{each.low:.2f} to {each.high:.2f}"
-
-
-def _bar(each: Score) -> str:
-    """The score as a bar from 0 to 1, and its interval as a line."""
-    line = "" if math.isnan(each.low) else _line(each)
-    return f'<span class="bar"><i style="width:{100.0 * _within(each.score):.1f}%"></i>{line}</span>'
-
-
-def _line(each: Score) -> str:
-    left, right = 100.0 * _within(each.low), 100.0 * _within(each.high)
-    return f'<b style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
-
-
-def _within(score: float) -> float:
-    return 0.0 if math.isnan(score) else min(max(score, 0.0), 1.0)
 
 
 def _comma_separated(found: list[Score]) -> str:

@@ -56,8 +56,8 @@ PAGE_FILES = {
     "/": ("infex.service", "static/page.html", "text/html; charset=utf-8"),
     "/page.js": ("infex.service", "static/page.js", "text/javascript; charset=utf-8"),
     "/study.js": ("infex.service", "static/study.js", "text/javascript; charset=utf-8"),
-    "/drawing.js": ("infex.lab.reports", "drawing.js", "text/javascript; charset=utf-8"),
-    "/page.css": ("infex.service", "static/page.css", "text/css; charset=utf-8"),
+    "/chart.js": ("infex.pages", "chart.js", "text/javascript; charset=utf-8"),
+    "/page.css": ("infex.pages", "page.css", "text/css; charset=utf-8"),
 }
 """The files of the page, by their paths: package, name and media type."""
 

@@ -16,7 +16,7 @@ from infex.study.study import Study
 from tests.service.running import CONTEXT, PRICING, Running, running
 from tests.waiting import PATIENCE, until
 
-OPEN = {"/", "/page.js", "/study.js", "/drawing.js", "/page.css", "/healthz", "/readyz", "/openapi.json"}
+OPEN = {"/", "/page.js", "/study.js", "/chart.js", "/page.css", "/healthz", "/readyz", "/openapi.json"}
 STREAMS = {"/v1/events"}
 
 

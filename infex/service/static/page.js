@@ -1,6 +1,6 @@
 // The page: who looks, what is live, and all studies at a glance. One study is in study.js.
-import { make, number } from "/drawing.js";
-import { openStudy, redrawStudy, refreshStudy } from "/study.js";
+import { make, number } from "/chart.js";
+import { openStudy, refreshStudy } from "/study.js";
 
 const main = document.getElementById("main"), live = document.getElementById("live"), login = document.getElementById("login");
 const state = { studies: [], failed: {}, scopes: [], stream: null, heard: 0 };
@@ -183,6 +183,4 @@ document.getElementById("logout").addEventListener("click", () => {
   location.reload();
 });
 addEventListener("hashchange", () => { show(true); main.focus(); scrollTo(0, 0); });
-let width = innerWidth;
-addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; if (main.dataset.shows) redrawStudy(); } });
 begin();

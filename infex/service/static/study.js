@@ -1,18 +1,18 @@
 // One study: when it explores, what it plays, what came of it, why, and what an admin may change.
-import { bars, chart, intervals, make, number, span } from "/drawing.js";
+import { draw, duration, make, number, table, watchWide } from "/chart.js";
 import { alarms, costFigure, figure } from "/page.js";
 
 let here = null; // what is shown: the study, its places on the page, and how to ask
 const MOST_ARMS = 7, MOST_ROWS = 12, FEW_ROWS = 15, MANY_ROWS = 200;
 const PANELS = [
-  ["when", "When it explores", "wide"],
+  ["when", "When it explores", "full"],
   ["shares", "Share of each arm"],
   ["estimates", "Estimates of the arms played lately, with intervals"],
   ["cost", "Cost of exploring so far"],
   ["reward", "Mean reward, as told, those held out included"],
   ["delay", "Delay of rewards"],
   ["days", "By day"],
-  ["changes", "Changes, and what was skipped", "wide"],
+  ["changes", "Changes, and what was skipped", "full"],
 ];
 
 export function openStudy(main, study, tools) {
@@ -26,7 +26,7 @@ export function openStudy(main, study, tools) {
   main.replaceChildren(
     make("p", { class: "small" }, make("a", { href: "#/" }, "All studies")),
     here.places.head,
-    make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions, without those held out", "wide"), here.may("admin") ? place("admin", "Change", "wide") : null),
+    make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions, without those held out", "full"), here.may("admin") ? place("admin", "Change", "full") : null),
   );
   drawFilters();
   if (here.may("admin")) drawAdmin();
@@ -42,22 +42,14 @@ export async function refreshStudy(study) {
     const decisions = (wanted) => mine.ask(`${path}/decisions?${new URLSearchParams({ most: 200, ...wanted })}`);
     const [past, all, chosen] = await Promise.all([mine.ask(`${path}/past`), decisions({}), Object.keys(some).length ? decisions(some) : null]);
     if (here !== mine) return;
-    mine.drawn = { past, all };
-    redrawStudy();
+    if (past.stretches.length) drawPast(study, past, all);
+    else sayInPanels(past.entries < study.figures.entries ? "The journal is being read." : "No decision yet.");
     fillReasons();
     drawLatest(chosen ?? all);
     document.body.dataset.drawn = `${study.name} ${past.entries}`;
   } catch (error) {
     mine.places.head.append(make("p", { role: "alert" }, error.message));
   }
-}
-
-// Draws the charts again, of what was heard last: for a window of another width.
-export function redrawStudy() {
-  if (!here?.drawn) return;
-  const { past, all } = here.drawn;
-  if (past.stretches.length) drawPast(here.study, past, all);
-  else sayInPanels(past.entries < here.study.figures.entries ? "The journal is being read." : "No decision yet.");
 }
 
 function sayInPanels(words) {
@@ -120,92 +112,78 @@ function explored(mark) {
 }
 
 function drawPast(study, past, latest) {
-  const spans = past.stretches, ends = spans.map((each) => each.last), spent = study.figures.exploration;
-  const done = cumulated(spans.map((each) => each.explored)), due = spent.next_due;
-  const named = (x) => `round ${x.toLocaleString("en")}`;
-  chart(here.places.when, {
-    title: "Explorations planned and done, by round", height: 260, points: ends, until: due && !study.paused ? Math.max(due, ends[ends.length - 1]) : undefined,
-    lines: [
-      { name: "done", y: done, style: "stroke1" },
-      ...(past.planned ? [{ name: "planned", y: past.planned, style: "stroke7 dashed" }] : []),
-    ],
-    marks: past.marks.map((mark) => ({ x: mark.round, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `${named(mark.round)}: ${mark.explored ? explored(mark) : mark.reason}` })),
-    verticals: due && !study.paused ? [{ x: due, name: `next due: ${number(due)}` }] : [],
-    tip: (place) => `${named(ends[place])}: ${number(done[place])} done${past.planned ? `, ${number(past.planned[place])} planned` : ""}`,
-    hint: past.entries < 0.99 * study.figures.entries ? `${Math.floor((100 * past.entries) / study.figures.entries)} % of the journal is read so far; the rest follows by itself.` : "Arrow keys move, + and - zoom, Escape shows all; or drag.",
-    legend: [{ fill: "fill7", name: "dashed line: planned; tick: explored, and it was the greedy arm" }, { fill: "fill1", name: "line: done; tick: explored another arm" }, { fill: "fill6", name: "circle: skipped, point at it for the reason" }],
+  const spans = past.stretches, at = spans.map((each) => each.last), spent = study.figures.exploration;
+  const due = study.paused ? null : spent.next_due, round = { label: "round", format: "count" };
+  const done = cumulated(spans.map((each) => each.explored)), cost = cumulated(spans.map((each) => each.cost));
+  const share = past.entries / study.figures.entries, places = here.places;
+  draw(places.when, {
+    title: "Explorations planned and done, by round", at, x: { ...round, to: due ? Math.max(due, at.at(-1)) : undefined }, y: { label: "explorations" },
+    series: [{ name: "done", y: done, colour: 1 }, ...(past.planned ? [{ name: "planned", y: past.planned, colour: 7, dash: "5 4" }] : [])],
+    marks: past.marks.map((mark) => ({ x: mark.round, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `round ${number(mark.round)}: ${mark.explored ? explored(mark) : mark.reason}` })),
+    verticals: due ? [{ x: due, name: `next due: ${number(due)}` }] : [],
+    hint: share < 0.99 ? `${Math.floor(100 * share)} % of the journal is read so far; the rest follows by itself.` : undefined,
+    notes: [{ colour: 7, name: "tick: explored, and it was the greedy arm" }, { colour: 1, name: "tick: explored another arm" }, { colour: 6, name: "circle: skipped, point at it for the reason" }],
   });
-  drawShares(spans, ends, named);
+  drawShares(spans, at, round);
   drawEstimates(latest);
-  const cost = cumulated(spans.map((each) => each.cost)), limit = study.figures.limits.find((each) => each.what === "cost" && each.window === null);
-  chart(here.places.cost, {
-    title: "Summed estimated loss of exploring, by round", points: ends, lines: [{ name: "cost", y: cost, style: "stroke1" }],
-    limits: limit ? [{ y: limit.limit, name: `limit ${number(limit.limit)}` }] : [], tip: (place) => `${named(ends[place])}: ${number(cost[place])}`,
-    hint: limit ? "" : "The policy has no limit of cost.",
+  const limit = study.figures.limits.find((each) => each.what === "cost" && each.window === null);
+  draw(places.cost, {
+    title: "Summed estimated loss of exploring, by round", height: 220, at, x: round, y: { label: "cost of exploring", name: "cost" }, series: [{ name: "cost", y: cost, colour: 1 }],
+    limits: limit ? [{ y: limit.limit, name: `limit ${number(limit.limit)}` }] : [], hint: limit ? undefined : "The policy has no limit of cost.",
   });
-  const means = spans.map((each) => (each.rewards ? each.reward / each.rewards : NaN));
-  chart(here.places.reward, {
-    title: "Mean reward, by round", points: ends, lines: [{ name: "mean reward", y: means, style: "stroke2" }],
-    tip: (place) => `${named(ends[place])}: ${number(means[place])} over ${number(spans[place].rewards)} rewards`,
+  draw(places.reward, {
+    title: "Mean reward, by round", height: 220, at, x: round, y: { label: "mean reward" },
+    series: [{ name: "mean reward", y: spans.map((each) => (each.rewards ? each.reward / each.rewards : null)), says: spans.map((each) => ` over ${number(each.rewards)} rewards`), colour: 2 }],
   });
   drawDelay(study.figures.delay);
   drawDays(study.figures.days);
   drawChanges(past);
 }
 
-function drawShares(spans, ends, named) {
+function drawShares(spans, at, round) {
   const totals = {};
   for (const each of spans) for (const [arm, count] of Object.entries(each.arms)) totals[arm] = (totals[arm] || 0) + count;
   const order = Object.keys(totals).sort((a, b) => totals[b] - totals[a]), top = order.slice(0, MOST_ARMS), rest = order.slice(MOST_ARMS);
-  const names = rest.length ? [...top, `${rest.length} others`] : top;
-  const share = (each, place) => {
-    const all = Object.values(each.arms).reduce((sum, count) => sum + count, 0);
-    const count = place < top.length ? each.arms[top[place]] || 0 : rest.reduce((sum, arm) => sum + (each.arms[arm] || 0), 0);
-    return count / all;
-  };
+  const groups = [...top.map((arm) => [arm, [arm]]), ...(rest.length ? [[`${rest.length} others`, rest]] : [])];
   let below = spans.map(() => 0);
-  const areas = names.map((name, place) => {
-    const low = below, high = spans.map((each, i) => low[i] + share(each, place));
+  const series = groups.map(([name, arms], colour) => {
+    const y = spans.map((each) => arms.reduce((sum, arm) => sum + (each.arms[arm] || 0), 0) / Object.values(each.arms).reduce((sum, count) => sum + count, 0));
+    const low = below, high = y.map((share, i) => low[i] + share);
     below = high;
-    return { name, low, high, fill: `fill${place < MOST_ARMS ? place : 7}` };
+    return { name, shape: "area", colour, y, low, high };
   });
-  chart(here.places.shares, {
-    title: "Share of each arm, by round", points: ends, areas, high: 1, format: (y) => `${Math.round(100 * y)}%`,
-    tip: (i) => `${named(ends[i])}: ${names.map((name, place) => [share(spans[i], place), name]).filter((pair) => pair[0] >= 0.005).sort((a, b) => b[0] - a[0]).slice(0, 5).map(([part, name]) => `${name} ${Math.round(100 * part)}%`).join(" · ")}`,
-    legend: names.map((name, place) => ({ name, fill: `fill${place < MOST_ARMS ? place : 7}` })),
-  });
+  draw(here.places.shares, { title: "Share of each arm, by round", height: 220, at, x: round, y: { label: "share of decisions", format: "percent", to: 1 }, series });
 }
 
 function drawEstimates(latest) {
   const by = {};
   for (const each of latest) (by[each.arm] ||= []).push(each);
-  const mean = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : NaN);
+  const mean = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
   const rows = Object.entries(by).sort((a, b) => b[1].length - a[1].length).slice(0, MOST_ROWS).map(([name, all]) => ({
-    name: `${name} (${all.length})`, mid: mean(all.map((each) => each.estimate)), low: mean(all.map((each) => each.low ?? NaN)), high: mean(all.map((each) => each.high ?? NaN)),
+    name: `${name} (${all.length})`, value: mean(all.map((each) => each.estimate)), low: mean(all.map((each) => each.low ?? NaN)), high: mean(all.map((each) => each.high ?? NaN)),
     other: mean(all.map((each) => each.reward).filter((reward) => reward !== null)),
   }));
-  here.places.estimates.replaceChildren();
-  if (rows.length) intervals(here.places.estimates, rows, { title: "Mean estimate and interval of each arm in its latest decisions" });
-  here.places.estimates.append(make("p", { class: "tip" }, "Of the latest decisions: dot the mean estimate, line the mean interval, square the mean reward that came."));
+  draw(here.places.estimates, {
+    kind: "rows", title: "Mean estimate and interval of each arm in its latest decisions", rows, x: { label: "estimate of the reward" },
+    hint: "Of the latest decisions: dot the mean estimate, line the mean interval, square the mean reward that came.",
+  });
 }
 
 function drawDelay(delay) {
   const edges = Object.keys(delay.up_to).sort((a, b) => (a === "more" ? 1 : b === "more" ? -1 : a - b)), all = Object.values(delay.up_to).reduce((sum, count) => sum + count, 0);
-  bars(here.places.delay, edges.map((edge, place) => ({
-    name: edge === "more" ? `over ${span(Number(edges[place - 1]))}` : `up to ${span(Number(edge))}`, value: delay.up_to[edge], text: all ? `${Math.round((100 * delay.up_to[edge]) / all)}%` : "0",
-  })), { title: "How long rewards took" });
-  here.places.delay.append(make("p", { class: "tip" }, `mean ${span(delay.mean)}, of ${number(all)} rewards`));
-}
-
-function cells(tag, row, numbers) {
-  return make("tr", {}, ...row.map((cell, place) => make(tag, { class: numbers && place ? "number" : "", scope: tag === "th" ? "col" : undefined }, cell)));
+  draw(here.places.delay, {
+    kind: "rows", bars: true, title: "How long rewards took", x: { label: "rewards", format: "count" }, hint: `mean ${duration(delay.mean, 2)}, of ${number(all)} rewards`,
+    rows: edges.map((edge, place) => ({
+      name: edge === "more" ? `over ${duration(Number(edges[place - 1]), 2)}` : `up to ${duration(Number(edge), 2)}`, value: delay.up_to[edge], text: all ? `${Math.round((100 * delay.up_to[edge]) / all)}%` : "0",
+    })),
+  });
 }
 
 function drawDays(days) {
   const rows = Object.entries(days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.rewards), number(f.mean_reward), number(f.calibration)]);
-  here.places.days.replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table by day" }, make("table", {},
-    make("thead", {}, cells("th", ["day", "rounds", "explored", "rewards", "mean reward", "calibration"], true)), make("tbody", {}, ...rows.map((row) => cells("td", row, true))))),
-  make("p", { class: "tip" }, "Rounds are decisions of the policy, without those held out. Calibration: mean reward minus mean estimate; near 0 is good."));
+  here.places.days.replaceChildren(
+    table({ heads: ["day", "rounds", "explored", "rewards", "mean reward", "calibration"], rows }, "Table by day"),
+    make("p", { class: "tip" }, "Rounds are decisions of the policy, without those held out. Calibration: mean reward minus mean estimate; near 0 is good."));
 }
 
 function drawChanges(past) {
@@ -223,12 +201,14 @@ function drawFilters() {
     else delete here.filters[name];
     refreshStudy(here.study);
   }, "data-filter": name }, make("option", { value: "" }, "all"), ...options.map(([value, text]) => make("option", { value }, text))));
+  const heads = ["key", "round", "arm", "reason", "estimate", "reward", "when"].map((name) => make("th", { scope: "col" }, name));
   here.rows = make("tbody");
+  const decisions = make("div", { class: "wide", "data-label": "Table of the latest decisions" }, make("table", { class: "latest" }, make("thead", {}, make("tr", {}, ...heads)), here.rows));
+  watchWide(decisions);
   here.places.latest.append(
     make("div", { class: "filters" }, choice("arm", "arm", arms.map((arm) => [arm, arm])), choice("reason", "reason", reasons.map((reason) => [reason, reason])),
       choice("explored", "explored", [["true", "yes"], ["false", "no"]]), choice("state", "reward", ["pending", "rewarded", "defaulted", "late", "corrected"].map((each) => [each, each]))),
-    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of the latest decisions" }, make("table", { class: "latest" },
-      make("thead", {}, cells("th", ["key", "round", "arm", "reason", "estimate", "reward", "when"])), here.rows)),
+    decisions,
     make("button", { id: "more", onclick: (event) => {
       here.most = here.most === FEW_ROWS ? MANY_ROWS : FEW_ROWS;
       event.target.textContent = here.most === FEW_ROWS ? "Show more" : "Show fewer";
@@ -283,9 +263,12 @@ function drawWhy(body, why) {
     make("p", { class: "small" }, make("code", {}, why.policy || "")),
     why.offers.length ? make("h3", {}, "Offers, with estimates and intervals") : null, offers,
     Object.keys(why.shares).length ? make("h3", {}, "What each feature added to the estimate of the arm played") : null, shares);
-  if (why.offers.length) intervals(offers, [...why.offers].sort((a, b) => b.estimate - a.estimate).slice(0, 20).map((each) => ({ name: String(each.label ?? each.arm), low: each.low, mid: each.estimate, high: each.high, chosen: each.arm === d.arm })), { title: "Offers with estimates and intervals; the arm played stands out" });
+  if (why.offers.length) draw(offers, {
+    kind: "rows", title: "Offers with estimates and intervals; the arm played stands out", x: { label: "estimate of the reward" },
+    rows: [...why.offers].sort((a, b) => b.estimate - a.estimate).slice(0, 20).map((each) => ({ name: String(each.label ?? each.arm), low: each.low, value: each.estimate, high: each.high, colour: each.arm === d.arm ? 1 : 0 })),
+  });
   const parts = Object.entries(why.shares).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 20);
-  if (parts.length) bars(shares, parts.map(([name, value]) => ({ name, value })), { title: "Share of each feature in the estimate" });
+  if (parts.length) draw(shares, { kind: "rows", bars: true, title: "Share of each feature in the estimate", rows: parts.map(([name, value]) => ({ name, value, colour: value < 0 ? 1 : 0 })) });
 }
 
 function drawAdmin() {
