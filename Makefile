@@ -78,23 +78,20 @@ THREADS := tests/bandit/test_threads.py
 REST := $(foreach folder,$(RUNS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
 PYTEST = $(if $(COUNTED),COVERAGE_FILE=.coverage.$@ $(BIN)/coverage run,$(BIN)/python) -m pytest -p no:cacheprovider
 
-# Without a browser its tests are left out, and that is said, except in CI, where they fail.
+# Without a browser its tests are left out, as `make chromium` says, except in CI, where they fail.
+MARKS = not slow$(if $(CI)$(shell command -v chromedriver),, and not browser)
+
 tests-sweeps:
-	@marks="not slow"; \
-	if ! command -v chromedriver >/dev/null && [ -z "$$CI" ]; then \
-		marks="not slow and not browser"; \
-		echo "*** the report's page is NOT tested: chromium is missing ***" >&2; \
-	fi; \
-	$(PYTEST) -m "$$marks" $(SWEEPS)
+	$(PYTEST) -m "$(MARKS)" $(SWEEPS)
 
 tests-commands:
-	$(PYTEST) -m "not slow" $(COMMANDS)
+	$(PYTEST) -m "$(MARKS)" $(COMMANDS)
 
 tests-rest:
-	$(PYTEST) -m "not slow" $(REST)
+	$(PYTEST) -m "$(MARKS)" $(REST)
 
 tests-compiled:
-	$(PYTEST) -m "not slow$(if $(COUNTED), and not compiled)" $(RUNS) $(if $(COUNTED),,$(THREADS))
+	$(PYTEST) -m "$(MARKS)$(if $(COUNTED), and not compiled)" $(RUNS) $(if $(COUNTED),,$(THREADS))
 
 wheel: install
 	$(BIN)/python tests/check_wheel.py
