@@ -140,7 +140,7 @@ def _refuse_misspelt(policy: object) -> None:
 
     What is nearly called as a method counts only if it is one; a `base` is read by the policy itself.
     """
-    methods = [name for name in dir(type(policy)) if callable(getattr(type(policy), name))]
+    methods = [name for name in dir(type(policy)) if callable(getattr(type(policy), name, None))]
     for names, hooks in ((methods, METHODS), (dir(policy), ATTRIBUTES)):
         found = misspelt(names, [name for name in hooks if name not in dir(policy)])
         if found is not None:

@@ -149,6 +149,7 @@ def test_attributes_of_ones_own_are_nobodys_business() -> None:
     }  # fmt: skip
     policy = type("Mine", (), {"choose": constant, **own})()
     assert Bandit(ARMS, policy).ask().arm == 0
+    assert policy_info(Plain(Plain)).chain[1] is Plain  # a class, of which Python lists what it has not
 
 
 def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> None:
