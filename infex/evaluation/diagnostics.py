@@ -64,7 +64,7 @@ def misfit_findings(analysis: LogAnalysis) -> tuple[LogFinding, ...]:
 
 def _held_out(analysis: LogAnalysis) -> Iterator[LogFinding]:
     if analysis.held_out:
-        words = f"{analysis.held_out:,} decisions of the holdout are left out: a fixed rule took them; "
+        words = f"{analysis.held_out:,} decisions for those held out are left out: a fixed rule took them; "
         words += "log.take(log.held_out) is a log of these alone, which can evaluate policies too"
         yield LogFinding("held out", words, warns=False)
 

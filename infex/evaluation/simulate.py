@@ -33,9 +33,9 @@ class Simulation:
     """Rewards of learning policies on problems drawn from the posterior of a log, the same ones for all.
 
     `rewards[name]` has the mean reward a round in each problem. They rest on rewards that are linear, which
-    the correction of `evaluate(..., estimator="dr")` tests that.
+    the correction of `evaluate(..., estimator="dr")` tests.
 
-    `explored` is the mean share of exploring rounds by name, `best` the reward of the best arm in each
+    `explored` is the mean number of exploring rounds by name, `best` the reward of the best arm in each
     problem; `horizon`, `confidence` and `noise` are those of `simulate`.
     """
 
