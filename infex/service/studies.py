@@ -219,7 +219,7 @@ def alarms_of(figures: Mapping[str, Any]) -> list[str]:
 
 @final
 class Studies:
-    """All studies at a URL, by name; `opened` is set once all are open that can be, others are in `failed`."""
+    """All studies at a URL by name; `opened` is set once all are open that can be, others are in `failed`."""
 
     def __init__(self, url: str, limits: ServiceLimits) -> None:
         self.url, self._limits = url, limits
