@@ -199,10 +199,6 @@ class NotReady(InfexError, RuntimeError):
     """The service is opening its studies, or closes them: the same again later is safe."""
 
 
-class UnderWay(InfexError, RuntimeError):
-    """A request with the same Idempotency-Key is being answered."""
-
-
 class ServiceRefused(InfexError, RuntimeError):
     """The service does not do this: `status`, `error`, `field` and `expected` are its words."""
 
