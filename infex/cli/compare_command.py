@@ -12,8 +12,7 @@ from infex.cli.options import FOLDER
 from infex.cli.output import number, say_json
 
 if TYPE_CHECKING:
-    from infex.lab.results import Results
-    from infex.lab.runs import Cell
+    from infex.lab.results import Cell, Results
 
 TOO_FEW_PAIRS = "too few"
 SMALLEST_SHOWN = 0.001  # of p-values; smaller ones are said to be below it

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from infex.cli.options import playing
-from infex.lab import changing_arms, paper
+from infex.lab import paper
 
 
 @click.command()
@@ -88,8 +88,8 @@ def reproduce(
     if changing and source is ParameterSource.DEFAULT:
         out = Path(f"{out}-contexts")
     if changing:
-        default_dims, default_arms = changing_arms.CHANGING_DIMS, changing_arms.CHANGING_ARMS
-        make = changing_arms.changing_arms
+        default_dims, default_arms = paper.CHANGING_DIMS, paper.CHANGING_ARMS
+        make = paper.changing_arms
     else:
         default_dims, default_arms, make = paper.PAPER_DIMS, paper.PAPER_ARMS, paper.paper
     shapes = dict.fromkeys(dims or default_dims), dict.fromkeys(arms or default_arms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -46,12 +47,12 @@ def suite(
 
     The folder gets suite.html, scores.csv and the table of all runs; infex report and infex compare
     read it as any other. Played again, it goes on with what is missing. A policy has no score where some of
-    its runs failed, and means are then over the challenges that all have finished.
+    its runs failed, and means are then over the challenges that all have finished; the exit code is then 1.
     """
     from infex.cli.output import say_json
     from infex.cli.sweeping import tell_failures
     from infex.lab import suite as challenges
-    from infex.lab.progress import ProgressBar
+    from infex.lab.runner import ProgressBar
     from infex.lab.suite import write_suite
 
     begun = time.perf_counter()
@@ -71,6 +72,8 @@ def suite(
             click.echo(note)
     seconds = time.perf_counter() - begun
     click.echo(f"suite.html and scores.csv are in {out} ({seconds:.0f} s)", err=True)
+    if results.failures:
+        sys.exit(1)
 
 
 def _show(rows: list[list[str]]) -> None:

@@ -16,9 +16,9 @@ from infex.cli import INTERRUPTED_CODE
 from infex.cli.output import number, say_json
 from infex.cli.tables import show_table
 from infex.errors import ForeignFolder, InvalidSetting
-from infex.lab.progress import ProgressBar
 from infex.lab.report import write_report
 from infex.lab.results import Cell, Results
+from infex.lab.runner import ProgressBar
 from infex.lab.store import held
 from infex.lab.sweep import Sweep
 

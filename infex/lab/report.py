@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 
 from infex.files import replace
-from infex.lab import changing_arms, paper
+from infex.lab import paper
 from infex.lab.reports import page, rendered, write_figures
 from infex.lab.reports.series import Look
 from infex.lab.results import Results
@@ -34,7 +34,7 @@ def _page(results: Results) -> str:
     title = results.about.get("title") or DEFAULT_TITLE
     if claims := paper.verdicts(results):
         return page(results, title, claims, paper.caveat(results))
-    return page(results, title, changing_arms.verdicts(results), heading=changing_arms.CHANGING_HEADING)
+    return page(results, title, paper.changing_verdicts(results), heading=paper.CHANGING_HEADING)
 
 
 def _on_all_cores(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
