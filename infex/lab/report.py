@@ -8,7 +8,7 @@ from pathlib import Path
 import joblib
 
 from infex.files import replace
-from infex.lab import changing_arms, paper
+from infex.lab import paper
 from infex.lab.reports.figures import rendered, write_figures
 from infex.lab.reports.page import page
 from infex.lab.reports.series import Look
@@ -34,4 +34,4 @@ def report_page(results: Results) -> str:
     title = results.about.get("title") or DEFAULT_TITLE
     if claims := paper.verdicts(results):
         return page(results, title, claims, paper.caveat(results))
-    return page(results, title, changing_arms.verdicts(results), heading=changing_arms.CHANGING_HEADING)
+    return page(results, title, paper.changing_verdicts(results), heading=paper.CHANGING_HEADING)

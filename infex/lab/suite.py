@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,13 +20,13 @@ from infex.files import replace
 from infex.lab import paper
 from infex.lab.results import Cell, Results
 from infex.lab.sweep import Sweep
-from infex.lab.tasks import grouped
 from infex.pages import breakable, chart, rounded, shell, table
 
 SUITE_HORIZON = 5000
 SUITE_SEEDS = 20
 SCORE_RESAMPLES = 2000
 WORST_ENTRANT = "Uniform"
+NO_SCORE = (math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 class Challenge(NamedTuple):
@@ -103,8 +103,14 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
     """
     own = list(policies)
     usual = [*(policy for policy in paper.policies() if policy != paper.TOLD_THE_GAP), WORST_ENTRANT]
+    known = {each.name: each.environment for each in CHALLENGES}
+    names = list(only) or list(known)
+    for name in names:
+        if name not in known:
+            near = hint(name, known)
+            raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
     return Sweep(
-        environments={each.name: each.environment for each in chosen(only)},
+        environments={name: known[name] for name in names},
         policies=[*usual, *(policy for policy in own if policy not in usual)],
         horizon=SUITE_HORIZON,
         seeds=seeds,
@@ -112,25 +118,13 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
     )
 
 
-def chosen(only: Iterable[str]) -> list[Challenge]:
-    """The challenges of these names; all, if none is named."""
-    known = {each.name: each for each in CHALLENGES}
-    return [_known(name, known) for name in list(only) or known]
-
-
-def _known(name: str, known: Mapping[str, Challenge]) -> Challenge:
-    if name not in known:
-        near = hint(name, list(known))
-        raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
-    return known[name]
-
-
 class Score(NamedTuple):
     """How well a policy did on one challenge: 1 is the best entrant, 0 is uniform play.
 
-    `low` and `high` bound an interval of 95 % by resampling seeds, the best entrant chosen anew each time;
-    NaN with fewer than 12 seeds. `regret` is the mean, `milliseconds` the median time of a run. A policy with
-    runs that `failed` has no score (NaN): the runs that are left may be the ones that went well.
+    `low` and `high` bound an interval of 95 % between quantiles of seeds drawn again (percentile bootstrap),
+    the best entrant chosen anew each time; NaN with fewer than 12 seeds. `regret` is the mean,
+    `milliseconds` the median time of a run. A policy with runs that `failed` has no score (NaN): the runs
+    that are left may be the ones that went well.
     """
 
     policy: str
@@ -153,69 +147,65 @@ def scores(results: Results) -> list[Score]:
 def _of_challenge(results: Results, cell: Cell) -> list[Score]:
     """Scores of the policies that finished all runs, over all seeds; no score for the others."""
     entrants = dict.fromkeys([*results.about.get("policies", ()), *results.policies])
-    played = {name: results.regret(cell, name) for name in results.policies if results.has(cell, name)}
-    runs = max(regret.size for regret in played.values())
-    complete = {name: regret for name, regret in played.items() if regret.size == runs}
+    regrets = {name: results.regret(cell, name) for name in results.played(cell)}
+    runs = max(regret.size for regret in regrets.values())
+    complete = [name for name, regret in regrets.items() if regret.size == runs]
     if WORST_ENTRANT not in complete:
         raise InvalidSetting(
             f"a score on {cell.environment!r} needs all runs of {WORST_ENTRANT}, and some are missing"
         )
-    values = _scored(np.array([regret.mean() for regret in complete.values()]), list(complete))
-    low, high = _ends(complete)
-    found = {
-        name: Score(
-            name,
-            cell.environment,
-            float(values[place]),
-            float(low[place]),
-            float(high[place]),
-            float(complete[name].mean()),
-            1e3 * float(np.median(results.seconds(cell, name))),
-        )
-        for place, name in enumerate(complete)
-    }
-    failed = {name: runs - played[name].size if name in played else runs for name in entrants}
-    none = (math.nan,) * 5
-    return [found.get(name) or Score(name, cell.environment, *none, failed[name]) for name in entrants]
+    rows, worst = np.array([regrets[name] for name in complete]), complete.index(WORST_ENTRANT)
+    means, (low, high) = rows.mean(axis=1), _ends(rows, worst)
+    points = _scored(means, worst)
+    found = []
+    for name in entrants:
+        if name not in complete:
+            failed = runs - regrets[name].size if name in regrets else runs
+            found.append(Score(name, cell.environment, *NO_SCORE, failed))
+            continue
+        place, time = complete.index(name), 1e3 * float(np.median(results.seconds(cell, name)))
+        score, lower, upper, mean = (float(each[place]) for each in (points, low, high, means))
+        found.append(Score(name, cell.environment, score, lower, upper, mean, time))
+    return found
 
 
-def _scored(means: Floats, names: list[str]) -> Floats:
-    """From the means of all entrants, (entrants,) or (draws, entrants)."""
-    worst = means[..., [names.index(WORST_ENTRANT)]]
-    span = worst - means.min(axis=-1, keepdims=True)
-    return np.asarray((worst - means) / np.where(span > 0.0, span, np.nan))
+def _scored(means: Floats, worst: int) -> Floats:
+    """From the means of all entrants, (entrants,) or (draws, entrants); `worst` is uniform play's place."""
+    nil = means[..., [worst]]
+    span = nil - means.min(axis=-1, keepdims=True)
+    return np.asarray((nil - means) / np.where(span > 0.0, span, np.nan))
 
 
-def _ends(regrets: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-    """The ends of the intervals of all scores."""
-    rows = np.array(list(regrets.values()))
+def _ends(rows: Floats, worst: int) -> Floats:
+    """The ends of the intervals of all scores, (2, entrants), from regret by entrant and seed."""
     if rows.shape[1] < PAIRS_OF_AN_INTERVAL:
-        none = np.full(len(rows), np.nan)
-        return none, none
+        return np.full((2, len(rows)), np.nan)
     drawn = [
-        _scored(rows[:, places].mean(axis=2).T, list(regrets))
-        for places in resamples(rows.shape[1], SCORE_RESAMPLES)
+        _scored(rows[:, places].mean(axis=2).T, worst) for places in resamples(rows.shape[1], SCORE_RESAMPLES)
     ]
-    low, high = np.nanquantile(np.concatenate(drawn), INTERVAL_ENDS, axis=0)
-    return low, high
+    return np.asarray(np.nanquantile(np.concatenate(drawn), INTERVAL_ENDS, axis=0))
 
 
 def common_challenges(found: Iterable[Score]) -> list[str]:
     """The challenges on which all policies have a score, leaving out policies that have none anywhere."""
     scored = list(found)
-    finished = grouped((each for each in scored if not each.failed), lambda score: score.policy)
-    sets = [{each.challenge for each in some} for some in finished.values()]
+    finished: dict[str, set[str]] = {}
+    for each in scored:
+        if not each.failed:
+            finished.setdefault(each.policy, set()).add(each.challenge)
     names = dict.fromkeys(each.challenge for each in scored)
-    return [name for name in names if all(name in each for each in sets)]
+    return [name for name in names if all(name in some for some in finished.values())]
 
 
 def overall(found: Iterable[Score]) -> dict[str, float]:
     """Each policy's mean over the challenges that all have finished, the best first; NaN for none."""
     scored = list(found)
     common = common_challenges(scored)
-    by_policy = grouped((each for each in scored if each.challenge in common), lambda score: score.policy)
-    means = {each.policy: math.nan for each in scored}
-    means |= {policy: float(np.mean([each.score for each in some])) for policy, some in by_policy.items()}
+    points: dict[str, list[float]] = {each.policy: [] for each in scored}
+    for each in scored:
+        if each.challenge in common:
+            points[each.policy].append(each.score)
+    means = {policy: float(np.mean(some)) if some else math.nan for policy, some in points.items()}
     return dict(sorted(means.items(), key=lambda item: (math.isnan(item[1]), -item[1])))
 
 
@@ -281,8 +271,8 @@ def suite_page(results: Results, found: list[Score]) -> str:
         "<h1>Challenges</h1>",
         f"<p>Each challenge has {seeds} seeds of {SUITE_HORIZON:,} rounds. A score of 1 is the mean regret "
         "of the challenge's best entrant, 0 that of uniform play; below 0 is worse than that. Intervals of "
-        "95 % come from drawing seeds again; the best entrant is chosen anew each time. A best of many looks "
-        "better than it is.</p>",
+        "95 % come from drawing seeds again (percentile bootstrap); the best entrant is chosen anew each "
+        "time. A best of many looks better than it is.</p>",
         "<h2>All in all</h2>",
         f"<p><b>{escape(failure_note(found))}</b></p>" if failure_note(found) else "",
         chart(_heat_map(found), "scores"),

@@ -46,7 +46,6 @@ GRID_EXPLAINED = (
     "Of a grid of settings, the charts by round show the policies that are the lowest in some cell; choose "
     "a name to see others."
 )
-LEAST_GRID = 4  # values of a setting that are drawn as a chart of their own
 STEEPEST = 20.0  # the largest value over the least, from which a logarithmic axis is used
 
 
@@ -55,7 +54,7 @@ def page(
 ) -> str:
     """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
     looks = styles(results.policies, results.bases, results.rules)
-    varied = grids(results)
+    varied = {setting: list(policies) for setting, policies in results.grids().items()}
     chosen = _shown(results, varied)
     horizons = _words(results.about.get("horizon", 0))
     problems = "1 problem" if len(results.cells) == 1 else f"{len(results.cells)} problems"
@@ -83,23 +82,6 @@ def page(
         f'<pre id="bibtex" tabindex="0">{escape(bibtex(results.about))}</pre>',
     ]
     return shell(title, parts)
-
-
-def grids(results: Results) -> dict[str, list[str]]:
-    """The settings that took at least 4 numbers, all else being equal, and the policies that differ so."""
-    names = ("policy", "base", "schedule", "estimator")  # which hold other settings in them
-    alike: dict[tuple[str, frozenset[Any]], dict[float, str]] = {}
-    for record in results.settings["policies"]:
-        facts = {name: value for name, value in record.items() if name not in names}
-        for name, value in facts.items():
-            if type(value) in (int, float) and name != "horizon" and record["policy"] in results.policies:
-                others = frozenset((other, repr(fact)) for other, fact in facts.items() if other != name)
-                alike.setdefault((name, others), {})[value] = record["policy"]
-    found: dict[str, list[str]] = {}
-    for (name, _), by_value in alike.items():
-        if len(by_value) >= LEAST_GRID:
-            found.setdefault(name, []).extend(by_value.values())
-    return found
 
 
 def _shown(results: Results, varied: dict[str, list[str]]) -> set[str]:
