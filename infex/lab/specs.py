@@ -168,15 +168,16 @@ def named(given: object, kind: Kind, name: str | None = None) -> list[Named]:
 
 
 def _differences(found: Sequence[Named], facts_of: Callable[[Any], Facts]) -> list[str]:
-    """What tells things of a list apart: the settings that vary, as `scale=0.1`, or else their labels."""
+    """What tells things of a list apart: settings that vary, as `scale=0.1`; else their labels."""
     if len(found) == 1:
         return [""]
     facts = [{} if each.thing is None else facts_of(each.thing) for each in found]
-    names = [name for name in dict.fromkeys(itertools.chain(*facts)) if name not in ("base", "schedule")]
-    texts = [{name: setting_text(each.get(name)) for name in names} for each in facts]
-    varied = [name for name in names if len({text[name] for text in texts}) > 1]
+    texts = [{name: setting_text(value) for name, value in each.items()} for each in facts]
+    names = [name for name in texts[0] if name not in ("base", "schedule")]
+    alike = all(text.keys() == texts[0].keys() for text in texts)
+    varied = [name for name in names if alike and len({text[name] for text in texts}) > 1]
     words = [", ".join(f"{name}={text[name]}" for name in varied) for text in texts]
-    return words if len({*words}) == len(words) else [each.label for each in found]
+    return words if len({*words}) == len(words) and "kind" not in varied else [each.label for each in found]
 
 
 def _called(name: str, words: Iterable[str]) -> str:
@@ -371,7 +372,7 @@ def _function_label(source: object) -> str:
         words = [*map(setting_text, source.args)]
         words += [f"{name}={setting_text(value)}" for name, value in source.keywords.items()]
         return _called(_function_label(source.func), words)
-    defined: Any = source if "__qualname__" in dir(source) else type(source)
+    defined: Any = source if isinstance(getattr(source, "__qualname__", None), str) else type(source)
     return f"{defined.__module__}:{defined.__qualname__}"
 
 
