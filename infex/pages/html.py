@@ -66,7 +66,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]], *, texts: Iterabl
 
 def _row(cells: list[str], kinds: list[str]) -> str:
     if len(cells) == 1 < len(kinds):
-        return f'<tr class="head"><td colspan="{len(kinds)}">{cells[0]}</td></tr>'
+        return f'<tr class="head"><td colspan="{len(kinds)}"><div>{cells[0]}</div></td></tr>'
     return f"<tr>{''.join(f'<td{kind}>{cell}</td>' for kind, cell in zip(kinds, cells, strict=True))}</tr>"
 
 

@@ -165,7 +165,8 @@ def test_the_cursor_says_what_is_there_by_keyboard(tmp_path: Path) -> None:
         assert keys(driver, "#chart2", Keys.ARROW_DOWN).endswith("whatever else there is: -0.5")
         assert keys(driver, "#chart3", Keys.ARROW_RIGHT) == "K = 10, d = 2: 0.1"
         assert keys(driver, "#chart3", Keys.ARROW_DOWN) == "K = 1000, d = 2: 2"
-        assert keys(driver, "#chart3", Keys.ARROW_RIGHT) == "K = 1000, d = 20: none"
+        assert keys(driver, "#chart3", Keys.ARROW_RIGHT) == "K = 1000, d = 20: \N{EN DASH}"
+        assert keys(driver, "#chart3", Keys.ARROW_DOWN) == "K = 1000, d = 20: \N{EN DASH}"
         assert keys(driver, "#chart3", Keys.ESCAPE) == "Arrow keys move from cell to cell."
 
 
@@ -174,9 +175,11 @@ def test_zoom_by_keyboard_and_by_dragging_shows_a_part_and_escape_all(tmp_path: 
     with opened(tmp_path, {**LINES, "at": [1, 2, 3, 4]}) as driver:
         points = "return document.querySelector('polyline').getAttribute('points')"
         before = driver.execute_script(points)
-        keys(driver, "#chart0", Keys.HOME, "+")
+        third = keys(driver, "#chart0", Keys.HOME, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+        assert keys(driver, "#chart0", "+", "+") == third, "the cursor stays where it is"
         assert driver.execute_script(points) != before
-        keys(driver, "#chart0", "-", "-")
+        assert keys(driver, "#chart0", Keys.HOME) != third
+        keys(driver, "#chart0", "-", "-", "-")
         assert driver.execute_script(points) == before
         plot = driver.find_element(By.CSS_SELECTOR, ".plot")
         ActionChains(driver).move_to_element_with_offset(plot, 0, 0).click_and_hold().move_by_offset(
