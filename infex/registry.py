@@ -322,7 +322,12 @@ def _brief(value: object) -> str:
 Unsaid = Mapping[str, float]
 NOTHING_UNSAID: Unsaid = {}
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
-KINDS_ASKED = {"base": "policy", "schedule": "schedule", "when": "schedule"}  # by names of arguments
+KINDS_ASKED = {  # by names of arguments
+    "base": "policy",
+    "greedy": "policy",
+    "schedule": "schedule",
+    "when": "schedule",
+}
 
 
 def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
@@ -386,7 +391,10 @@ def parse(text: str, kind: str | None = None) -> Any:
     >>> parse("Infex(LinTS, every(100), data=own)").data
     'own'
     """
-    return Reader(text).read(syntax_tree(text), kind or "thing")
+    found = Reader(text).read(syntax_tree(text), kind or "thing")
+    if entry_of(found) is None:
+        raise InvalidExpression(f"{text!r} names no {kind or 'policy, schedule or estimator'}")
+    return found
 
 
 def syntax_tree(text: str, given: str | None = None) -> ast.expr:
@@ -460,14 +468,13 @@ class Reader:
 
     def maker(self, name: str, kind: str | None) -> Callable[..., Any]:
         """The class or function of a name; one that is not known, or is of another kind, is refused."""
-        known = NAMES.get(str(kind)) or {
-            each: make for makers in NAMES.values() for each, make in makers.items()
-        }
+        known: dict[str, Callable[..., Any]] = {}
+        for each, makers in NAMES.items():
+            known |= makers if kind in (each, "thing", None) else {}
         if name not in known:
+            article = "an" if kind == "estimator" else "a"
+            which = f"{article} {kind} is one of" if kind in NAMES else "known are"
             listed = ", ".join(sorted(known))
-            which = (
-                f"{'an' if kind == 'estimator' else 'a'} {kind} is one of" if kind in NAMES else "known are"
-            )
             raise InvalidExpression(
                 f"unknown name {name!r} in {self.text!r}{hint(name, known)}; {which} {listed}"
             )

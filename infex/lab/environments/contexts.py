@@ -273,7 +273,11 @@ class ContextualInstance(BuiltInProblem):
         if self.sets is not None:
             if self.contexts is not None or not isinstance(self.sets, OfferSets):
                 raise InvalidSetting("give either contexts, or sets as OfferSets")
-            _rows_of_sets(self.sets, thetas.shape[1], 1)
+            if self.sets.rows.shape[1:] != (1, thetas.shape[1]):
+                raise InvalidSetting(
+                    f"sets must be contexts of {thetas.shape[1]} features, (sets, 1, {thetas.shape[1]}), got "
+                    f"{self.sets.rows.shape}"
+                )
         source = qualified_name(self.contexts)
         content = f"contextual {thetas.shape} {law.name} {law.shown} {self.link} {source}".encode()
         content += law.content + (b"" if self.sets is None else self.sets.content)

@@ -79,6 +79,8 @@ def test_what_text_makes_is_what_python_makes() -> None:
             "players:Level' cannot be made with arms=1: .*unexpected keyword",
         ),
         ({"policies": [f"{HERE}:middle(a=1)"]}, "players:middle' takes no settings"),
+        ({"policies": [f"LinUCB(scale=({HERE}:middle, 1))"]}, "an object of yours stands where none can"),
+        ({"policies": ["Infex(reference_3_.x, every(3))"]}, "an object of yours is written with a colon"),
         ({"policies": ["3"]}, r"'3' names no policy - at `policies\[0\]`"),
         (
             {"schedules": [f"{HERE}:Doubling + every(3)"], "bases": ["LinUCB"]},
