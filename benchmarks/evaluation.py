@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.evaluation import empirical_likelihood, estimators, evaluate, intervals
+from infex.evaluation import estimators, evaluate, intervals
 from infex.evaluation.estimators import WeightedEstimator, WeightedRounds
 from infex.logs import Log, write
 
@@ -49,8 +49,8 @@ def table() -> list[Timed]:
     weight = target[np.arange(ROUNDS), arm] / propensity
 
     def likelihood() -> Any:
-        sums = empirical_likelihood.sums_of(weight, reward, 100.0)
-        return empirical_likelihood.cressie_read_interval(sums, 0.95)
+        sums = intervals.power_sums(weight, reward, 100.0)
+        return intervals.cressie_read(sums, 0.95)
 
     return [
         Timed(
@@ -102,8 +102,10 @@ def command_seconds(path: Path) -> float:
 
 def all_estimates(arm: Any, reward: Any, propensity: Any, target: Any, fitted: Any) -> list[Any]:
     """Weights, clipped, ratio; the model, robust, its ratio, switched, shrunk, bent: with intervals."""
-    rounds: WeightedRounds = estimators.weighted_rounds(arm, reward, propensity, target, fitted)
-    plain = estimators.without_model(rounds)
+    each, zero = np.arange(arm.size), np.zeros(arm.size)
+    weight, direct = target[each, arm] / propensity, np.einsum("nk,nk->n", target, fitted)
+    rounds = WeightedRounds(weight, reward, direct, fitted[each, arm])
+    plain = WeightedRounds(weight, reward, zero, zero)
     by_weights: list[WeightedEstimator] = [estimators.IPS, estimators.clipped(5.0), estimators.SNIPS]
     by_both = [
         estimators.shrinkage(0.0),
@@ -116,7 +118,7 @@ def all_estimates(arm: Any, reward: Any, propensity: Any, target: Any, fitted: A
     found = [estimator.estimate(plain) for estimator in by_weights] + [
         estimator.estimate(rounds) for estimator in by_both
     ]
-    return [intervals.normal(*each, 0.95) for each in found]
+    return [intervals.student(*one, arm.size, 0.95) for one in found]
 
 
 def modelled(rng: np.random.Generator, arm: Any) -> float:

@@ -70,8 +70,8 @@ _MODULES = (
     "testing",
 )
 _LAZY = {
-    "AsyncClient": "infex.client.async_client",
-    "Client": "infex.client.client",
+    "AsyncClient": "infex.client",
+    "Client": "infex.client",
     "Study": "infex.study.study",
     "studies": "infex.study.addresses",
 }

@@ -140,7 +140,8 @@ def refuse_attribute(settings: Any, name: str, value: object) -> None:
     kind = type(settings).__name__
     if name in known:
         raise FrozenSettings(f"{name} of {kind} cannot be changed: make another, as with dataclasses.replace")
-    raise FrozenSettings(f"{kind} has no attribute {name!r}{hint(name, known)}, and cannot be changed")
+    public = [each for each in known if not each.startswith("_")]
+    raise FrozenSettings(f"{kind} has no attribute {name!r}{hint(name, public)}, and cannot be changed")
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """Every error and warning of infex. Each error is also the built-in one that it refines."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError as _FrozenInstanceError
 
 
 class InfexError(Exception):
@@ -20,7 +20,7 @@ class InvalidSetting(InfexError, ValueError):
     """A setting of a policy, a schedule or a bandit is out of its range."""
 
 
-class FrozenSettings(InfexError, FrozenInstanceError):
+class FrozenSettings(InfexError, _FrozenInstanceError):
     """An attribute of a built-in policy, schedule, estimator or problem was set: none can be changed."""
 
 
@@ -197,10 +197,6 @@ class Overloaded(InfexError, RuntimeError):
 
 class NotReady(InfexError, RuntimeError):
     """The service is opening its studies, or closes them: the same again later is safe."""
-
-
-class UnderWay(InfexError, RuntimeError):
-    """A request with the same Idempotency-Key is being answered."""
 
 
 class ServiceRefused(InfexError, RuntimeError):

@@ -20,7 +20,7 @@ import importlib
 import inspect
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -322,7 +322,12 @@ def _brief(value: object) -> str:
 Unsaid = Mapping[str, float]
 NOTHING_UNSAID: Unsaid = {}
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
-KINDS_ASKED = {"base": "policy", "schedule": "schedule", "when": "schedule"}  # by names of arguments
+KINDS_ASKED = {  # by names of arguments
+    "base": "policy",
+    "greedy": "policy",
+    "schedule": "schedule",
+    "when": "schedule",
+}
 
 
 def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
@@ -386,7 +391,10 @@ def parse(text: str, kind: str | None = None) -> Any:
     >>> parse("Infex(LinTS, every(100), data=own)").data
     'own'
     """
-    return Reader(text).read(syntax_tree(text), kind or "thing")
+    found = Reader(text).read(syntax_tree(text), kind or "thing")
+    if entry_of(found) is None:
+        raise InvalidExpression(f"{text!r} names no {kind or 'policy, schedule or estimator'}")
+    return found
 
 
 def syntax_tree(text: str, given: str | None = None) -> ast.expr:
@@ -460,14 +468,13 @@ class Reader:
 
     def maker(self, name: str, kind: str | None) -> Callable[..., Any]:
         """The class or function of a name; one that is not known, or is of another kind, is refused."""
-        known = NAMES.get(str(kind)) or {
-            each: make for makers in NAMES.values() for each, make in makers.items()
-        }
+        known: dict[str, Callable[..., Any]] = {}
+        for each, makers in NAMES.items():
+            known |= makers if kind in (each, "thing", None) else {}
         if name not in known:
+            article = "an" if kind == "estimator" else "a"
+            which = f"{article} {kind} is one of" if kind in NAMES else "known are"
             listed = ", ".join(sorted(known))
-            which = (
-                f"{'an' if kind == 'estimator' else 'a'} {kind} is one of" if kind in NAMES else "known are"
-            )
             raise InvalidExpression(
                 f"unknown name {name!r} in {self.text!r}{hint(name, known)}; {which} {listed}"
             )
@@ -485,21 +492,43 @@ def parameters_of(make: Any) -> dict[str, inspect.Parameter]:
 # Labels and names of streams
 
 
-def label_of(thing: object) -> str:
+def label_of(thing: object, depth: int = DEEPEST) -> str:
     """A thing in tables and messages: its expression, or its kind with the settings that are not defaults.
 
-    No `repr` of a user's object is called: it may raise anything, or show an address.
+    Of infex's own things, settings without a default are positional. No `repr` of a user's object is called:
+    it may raise anything, or show an address. What stands deeper than `depth` is left out.
 
     >>> from infex import Infex, LinUCB, every
     >>> label_of(Infex(LinUCB(scale=0.5), every(20), data="own"))
     'Infex(LinUCB(scale=0.5), every(20), data=own)'
     """
-    return _label(thing, DEEPEST)
+    with contextlib.suppress(InvalidExpression):
+        return expression(thing)
+    if depth == 0:
+        return "..."
+    if isinstance(thing, schedules.Union):
+        return " | ".join(label_of(member, depth - 1) for member in thing.members)
+    (kind, settings, defaults), words = described(thing), []
+    for name, value in settings.items():
+        if name not in defaults and type(thing).__module__.startswith("infex."):
+            words.append(setting_text(value, depth))
+        elif name not in defaults or not _same_data(value, defaults[name]):
+            words.append(f"{name}={setting_text(value, depth)}")
+    return f"{kind}({', '.join(words)})" if words else kind
 
 
-def setting_text(value: object) -> str:
+def setting_text(value: object, depth: int = DEEPEST) -> str:
     """A setting as text: numbers and words as an expression has them, things by their labels."""
-    return _setting_text(value, DEEPEST)
+    if isinstance(value, str) and value.isidentifier():
+        return value
+    if type(value) is int or type(value) is float:
+        return plain(value) if abs(value) < float("inf") else repr(value)
+    if _is_data(value):
+        text = repr(value)
+        return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}".replace(",)", ")")
+    return label_of(value, depth - 1)
 
 
 def stream_name(thing: object) -> str:
@@ -567,41 +596,6 @@ def _field_defaults(kind: Any) -> Settings:
         elif field.init and field.default_factory is not dataclasses.MISSING:
             found[field.name] = field.default_factory()
     return found
-
-
-def _label(thing: object, depth: int) -> str:
-    with contextlib.suppress(InvalidExpression):
-        return expression(thing)
-    if depth == 0:
-        return "..."
-    if isinstance(thing, schedules.Union):
-        return " | ".join(_label(member, depth - 1) for member in thing.members)
-    kind, words = described(thing).kind, list(_label_settings(thing, depth))
-    return f"{kind}({', '.join(words)})" if words else kind
-
-
-def _label_settings(thing: object, depth: int) -> Iterator[str]:
-    """Settings but for defaults; of infex's own, those that have no default are positional."""
-    _, settings, defaults = described(thing)
-    ours = type(thing).__module__.startswith("infex.")
-    for name, value in settings.items():
-        if ours and name not in defaults:
-            yield _setting_text(value, depth)
-        elif name not in defaults or not _same_data(value, defaults[name]):
-            yield f"{name}={_setting_text(value, depth)}"
-
-
-def _setting_text(value: object, depth: int) -> str:
-    if isinstance(value, str) and value.isidentifier():
-        return value
-    if type(value) is int or type(value) is float:
-        return plain(value) if abs(value) < float("inf") else repr(value)
-    if _is_data(value):
-        text = repr(value)
-        return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
-    if isinstance(value, np.ndarray):
-        return f"array{value.shape}".replace(",)", ")")
-    return _label(value, depth - 1)
 
 
 def _is_data(value: object) -> bool:

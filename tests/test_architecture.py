@@ -33,12 +33,13 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND
     | {"version", "files", "streams", "_stats", "schedules", "models", "policies"}
     | {"features", "registry", "logs"},
+    "pages": GROUND,
     "lab": GROUND
     | {"files", "streams", "_stats", "core", "schedules", "models", "policies", "features"}
-    | {"registry", "logs", "bandit"},
+    | {"registry", "logs", "bandit", "pages"},
     "evaluation": GROUND
     | {"files", "streams", "core", "models", "features", "policies"}
-    | {"registry", "bandit", "logs", "lab"},
+    | {"registry", "bandit", "logs", "lab", "pages"},
     "study": GROUND
     | {"version", "files", "models", "schedules", "policies", "features", "registry", "bandit"}
     | {"logs"},

@@ -54,7 +54,7 @@ def applied(change: str, text: str) -> str:
 
 def follow(recipe: str, folder: Path) -> list[str]:
     """Writes the files of a recipe and applies its changes; the commands that it names."""
-    commands = []
+    commands: list[str] = []
     for block in FENCE.finditer(recipe):
         first, _, rest = block["code"].partition("\n")
         if block["info"] == "python":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from infex.logs import Log
 
 NOTHING_CODE = 1
-READABLE_FORMS = ("infex", "table", "csv", "dsjson", "obp")
+FORMATS = ("infex", "table", "csv", "dsjson", "obp")
 
 
 @click.command()
@@ -26,39 +26,43 @@ READABLE_FORMS = ("infex", "table", "csv", "dsjson", "obp")
     "policies",
     multiple=True,
     metavar="NAME|NAME=WHAT",
-    help="What to judge: now (what was played), Greedy, Uniform, a label, a saved bandit, module:function.",
+    help="A target: now (what was played), Greedy, Uniform, a label, a saved bandit, module:function.",
 )
 @click.option("--against", metavar="NAME", help="Compare all others with this one.")
-@click.option("--rewards", type=(float, float), metavar="LEAST GREATEST", help="What rewards can be.")
+@click.option(
+    "--rewards", type=(float, float), metavar="MIN MAX", help="The smallest and the largest possible reward."
+)
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
 @click.option("--estimator", default="auto", show_default=True, help="auto, dm, ips, snips, dr, switch, ...")
 @click.option("--anytime", is_flag=True, help="Intervals that hold however often one looks.")
-@click.option("--noise", type=float, help="How far rewards scatter, where the log does not say.")
-@click.option("--bound", type=float, help="Greatest length of the parameter, where the log does not say.")
+@click.option("--noise", type=float, help="Standard deviation of rewards, if the log does not say it.")
+@click.option("--bound", type=float, help="Largest length of the parameter, if the log does not say it.")
 @click.option(
-    "--bound-missing", is_flag=True, help="Let choices that the log could not play have earned anything."
+    "--bound-missing", is_flag=True, help="Count choices that the log could not play as any possible reward."
 )
-@click.option("--check", "wants_check", is_flag=True, help="Say what the log can tell; code 1 if nothing.")
+@click.option(
+    "--check", "wants_check", is_flag=True, help="Say what the log can tell; exit code 1 if nothing."
+)
 @click.option("--schedule", "schedules", multiple=True, metavar="SCHEDULE", help="Simulate, as in every(20).")
 @click.option("--base", default="LinUCB", show_default=True, help="What explores in these schedules.")
 @click.option("--horizon", type=RoundsOption(), help="Rounds to simulate [default: as many as the log has].")
-@click.option("--worlds", type=int, default=100, show_default=True, help="Problems to simulate.")
-@click.option("--form", type=click.Choice(READABLE_FORMS), help="Form of the log [default: found out].")
+@click.option("--worlds", type=int, default=100, show_default=True, help="Number of problems to simulate.")
+@click.option("--form", type=click.Choice(FORMATS), help="Format of the log [default: detected].")
 @click.option("--arm", default="arm", show_default=True, help="Column of arms.")
 @click.option("--reward", default="reward", show_default=True, help="Column of rewards.")
 @click.option("--propensity", default="propensity", show_default=True, help="Column of propensities.")
 @context_option
 @features_option
 @click.option("--arms", type=FILE, help="Features of arms for --features, a row each: CSV, Parquet or .npy.")
-@click.option("--held-out", is_flag=True, help="Judge by the decisions for those held out alone.")
-@click.option("--sort", is_flag=True, help="Bring rows into the order of rounds.")
+@click.option("--held-out", is_flag=True, help="Evaluate by the decisions of the holdout alone.")
+@click.option("--sort", is_flag=True, help="Sort rows by round.")
 @click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
 @click.option("--page", type=FILE, help="Write a page, as in --page evaluation.html.")
 def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | None, **asked: Any) -> None:
     """Which policy would have been better, and how sure is that?
 
-    Judges policies by the log of another one: a file of infex, or anybody's Parquet, CSV or dsjson.
-    Schedules learn, so that they are simulated, each on the same problems like the log's.
+    Evaluates policies by the log of another one: a file of infex, or anybody's Parquet, CSV or dsjson.
+    Schedules are simulated, because they learn, each on the same problems like the log's.
 
     \b
     infex evaluate year.parquet --policy now --policy Greedy --rewards 0 1 --against now
@@ -73,7 +77,7 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
     elif asked["schedules"]:
         _simulate(log, asked, wants_json)
     else:
-        _judge(log, asked, wants_json, page)
+        _evaluate(log, asked, wants_json, page)
 
 
 def _read(path: Path, asked: dict[str, Any]) -> Log:
@@ -83,20 +87,17 @@ def _read(path: Path, asked: dict[str, Any]) -> Log:
 
     columns = {name: asked[name] for name in ("arm", "reward", "propensity", "sort", "form")}
     words, context = asked["features"], asked["context"]
-    try:
-        if words is None:
-            if asked["arms"] is not None:
-                raise InvalidSetting("--arms are for a map of contexts: --features interactions, or hybrid")
-            log = read(path, context=context, **columns)
-        else:
-            rows, labels, _ = (None, None, "") if asked["arms"] is None else read_arms(asked["arms"])
-            log = read_with_map(path, words, context, rows, labels=labels, **columns).log
-    except FileNotFoundError:
-        raise InvalidLog(f"{path}: there is no such file") from None
+    if words is None:
+        if asked["arms"] is not None:
+            raise InvalidSetting("--arms are for a map of contexts: --features interactions, or hybrid")
+        log = read(path, context=context, **columns)
+    else:
+        rows, labels, _ = (None, None, "") if asked["arms"] is None else read_arms(asked["arms"])
+        log = read_with_map(path, words, context, rows, labels=labels, **columns).log
     if not asked["held_out"]:
         return log
     if log.held_out is None or not log.held_out.any():
-        raise InvalidLog(f"{path}: none of its decisions is for somebody who is held out")
+        raise InvalidLog(f"{path}: none of its decisions is of a holdout")
     return log.take(log.held_out)
 
 
@@ -109,19 +110,19 @@ def _check(log: Log, asked: dict[str, Any], wants_json: bool) -> None:
         sys.exit(NOTHING_CODE)
 
 
-def _judge(log: Log, asked: dict[str, Any], wants_json: bool, page: Path | None) -> None:
-    from infex.evaluation import evaluate as judge
-    from infex.evaluation.named_targets import named_targets
+def _evaluate(log: Log, asked: dict[str, Any], wants_json: bool, page: Path | None) -> None:
+    from infex import evaluation
+    from infex.evaluation.targets import named_targets
 
     if not asked["policies"]:
-        raise InvalidSetting("say what to judge: --policy now --policy Greedy, or --check, or --schedule")
+        raise InvalidSetting("name a target: --policy now --policy Greedy, or use --check, or --schedule")
     settings = {
         name: asked[name]
         for name in (
             "rewards", "confidence", "against", "estimator", "anytime", "noise", "bound", "bound_missing",
         )
     }  # fmt: skip
-    found = judge(log, named_targets(asked["policies"], log), **settings)
+    found = evaluation.evaluate(log, named_targets(asked["policies"], log), **settings)
     click.echo(as_json(found.as_record()) if wants_json else str(found))
     if page is not None:
         found.page(page)

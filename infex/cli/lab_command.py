@@ -118,8 +118,7 @@ def reproduce(
     fixed best arm among such; and sets of arms that come again and again, so that the best arm moves
     but nothing is learnt of the others by chance.
     """
-    from infex.lab.changing_arms import changing_arms
-    from infex.lab.paper import paper
+    from infex.lab.paper import changing_arms, paper
 
     if changing and _out_is_default():
         out = Path(f"{out}-contexts")

@@ -7,29 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
+from infex.cli.evaluate_command import FORMATS
 from infex.cli.options import FILE
 from infex.errors import PartsDiffer
 
 if TYPE_CHECKING:
     from infex.logs import Log
 
-SOURCE_FORMS = ("infex", "table", "csv", "dsjson", "obp")
-
 
 @click.group()
 def log() -> None:
-    """Logs of decisions: of infex, and of others.
+    """Logs of decisions: infex's own, and other formats.
 
     \b
     infex log convert events.dsjson year.parquet --context "age,visits" --features "price"
-    infex log convert shop.log year.parquet         what Bandit(log=...) has written, as Parquet
+    infex log convert shop.log year.parquet         what Bandit(log=...) wrote, as Parquet
     """
 
 
 @log.command()
 @click.argument("source", type=FILE)
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--form", type=click.Choice(SOURCE_FORMS), help="Form of the source  [default: found out]")
+@click.option("--form", type=click.Choice(FORMATS), help="Format of the source  [default: detected]")
 @click.option("--to", type=click.Choice(("infex", "obp", "dsjson")), default="infex", show_default=True)
 @click.option("--arm", default="arm", show_default=True, help="The column of arms.")
 @click.option("--reward", default="reward", show_default=True, help="The column of rewards.")
@@ -37,7 +36,7 @@ def log() -> None:
 @click.option("--round", "round_", default="round", show_default=True, help="The column of rounds.")
 @click.option("--context", default="", help="Columns of the context, or features that arms share: a,b,c.")
 @click.option("--features", default="", help="Features of each arm, in dsjson: a,b,c.")
-@click.option("--sort", is_flag=True, help="Bring rows into the order of rounds.")
+@click.option("--sort", is_flag=True, help="Sort rows by round.")
 def convert(
     source: Path,
     target: Path,
@@ -51,9 +50,9 @@ def convert(
     features: str,
     sort: bool,
 ) -> None:
-    """Writes the log SOURCE to the file TARGET in another form, all of it checked on the way.
+    """Checks the log SOURCE and writes it to the file TARGET in another format.
 
-    Parquet in the schema of logs is written some rows at a time, in little memory.
+    Parquet is written some rows at a time, in little memory.
     """
     from infex.logs import ColumnNames, read, read_parts, write
 

@@ -33,21 +33,20 @@ def serve(
     infex serve --demo
     infex serve --db sqlite:///shop.db --host 0.0.0.0 --host-name bandit.example.com
     """
-    from infex.service.service_log import SERVICE_LOG, log_to_standard_error
-    from infex.service.serving import Listening, serve, serve_demo
+    from infex.service.server import LOG, Listening, log_to_standard_error, serve, serve_demo
     from infex.study.addresses import without_password
 
     if (url is None) != demo:
         raise InvalidSetting("say --db URL, or --demo")
     log_to_standard_error()
     if url is None:
-        SERVICE_LOG.warning(NO_TOKEN)
-        serve_demo(host, port, lambda at: SERVICE_LOG.info("infex serves a simulated shop at %s", at))
+        LOG.warning(NO_TOKEN)
+        serve_demo(host, port, lambda at: LOG.info("infex serves a simulated shop at %s", at))
         return
     listening = Listening(url=url, host=host, port=port, hosts=hosts, tokens=tokens)
     if listening.token_file.is_open:
-        SERVICE_LOG.warning(NO_TOKEN)
+        LOG.warning(NO_TOKEN)
     serve(
         listening,
-        started=lambda at: SERVICE_LOG.info("infex serves %s at %s", without_password(url), at),
+        started=lambda at: LOG.info("infex serves %s at %s", without_password(url), at),
     )

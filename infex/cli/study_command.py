@@ -237,7 +237,7 @@ def correct(url: str, name: str, key: str, reward: float, reason: str, json_want
 @click.option("--reason", default="", help="Why; it is kept in the journal.")
 @_json
 def forget(url: str, name: str, unit: str, reason: str, json_wanted: bool) -> None:
-    """Erases all that is kept of UNIT, and the answers that a service keeps of its decisions.
+    """Erases all that is kept of UNIT: contexts, decisions and rewards.
 
     The keys of its decisions stay in the journal.
     """

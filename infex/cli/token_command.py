@@ -12,7 +12,7 @@ from infex.cli.options import FILE
 from infex.cli.output import say_json
 
 if TYPE_CHECKING:
-    from infex.service.tokens import TokenFile
+    from infex.service.auth import TokenFile
 
 C = TypeVar("C", bound=Callable[..., Any])
 SCOPES = ("decide", "reward", "read", "admin")
@@ -74,8 +74,7 @@ def revoke_token(name: str, url: str | None, tokens: Path | None) -> None:
 
 def _file(url: str | None, tokens: Path | None) -> TokenFile:
     from infex.errors import InvalidSetting
-    from infex.service.token_places import token_path
-    from infex.service.tokens import TokenFile
+    from infex.service.auth import TokenFile, token_path
 
     if url is None and tokens is None:
         raise InvalidSetting("say which service: --db URL or --tokens FILE")

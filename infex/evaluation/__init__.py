@@ -1,4 +1,4 @@
-"""What logs can tell of policies that did not write them.
+"""What logs can tell about policies that did not write them.
 
 >>> from infex import evaluation
 >>> from infex.logs import Log
@@ -8,18 +8,23 @@
 'better'
 """
 
-from infex.evaluation.adding_up import PartSums, SummedValue, evaluate_parts, judged_sums, part_sums
-from infex.evaluation.bandit_of_parts import LogPart, bandit_of_parts, log_parts
-from infex.evaluation.checking import LogCheck, check
-from infex.evaluation.comparing import Comparison, NeededExplorations, compare, needed
-from infex.evaluation.evaluating import evaluate
-from infex.evaluation.evaluation import Evaluation
-from infex.evaluation.pessimism import LearntPolicy, learn
-from infex.evaluation.replaying import Reach, ReplayedRun, reach, replay
-from infex.evaluation.simulating import Simulation, simulate
-from infex.evaluation.target_value import LogFinding, TargetValue
+from infex.evaluation.compare import Comparison, NeededExplorations, compare, needed
+from infex.evaluation.diagnostics import LogCheck, LogFinding, check
+from infex.evaluation.evaluate import Evaluation, TargetValue, evaluate
+from infex.evaluation.learn import LearntPolicy, bandit, learn
+from infex.evaluation.partitioned import (
+    LogPart,
+    PartSums,
+    SummedValue,
+    bandit_of_parts,
+    evaluate_parts,
+    evaluate_sums,
+    log_parts,
+    part_sums,
+)
+from infex.evaluation.replay import Reach, ReplayedRun, reach, replay
+from infex.evaluation.simulate import Simulation, simulate
 from infex.evaluation.targets import Logged, logged
-from infex.evaluation.warm_bandit import bandit
 from infex.logs import ColumnNames, Log, read, read_parts, write
 
 __all__ = [
@@ -45,7 +50,7 @@ __all__ = [
     "compare",
     "evaluate",
     "evaluate_parts",
-    "judged_sums",
+    "evaluate_sums",
     "learn",
     "log_parts",
     "logged",

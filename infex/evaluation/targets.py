@@ -1,32 +1,33 @@
-"""What a log is to judge: policies that do not learn, as probabilities of arms in every round of it."""
+"""Target policies: what a log is to evaluate, as probabilities of arms in every round. They do not learn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats, Integers
+from infex.arrays import Floats, Integers
 from infex.bandit import Bandit
-from infex.checks import safe_repr
+from infex.checks import imported, safe_repr
 from infex.core.evaluation import best_in_rows
-from infex.errors import InvalidLog, InvalidTarget
-from infex.features import FeatureMap, Interactions
+from infex.errors import InfexError, InvalidLog, InvalidTarget
+from infex.features import Interactions
 from infex.features.base import ScaledMap
 from infex.logs import Log
 from infex.logs.arm_features import ArmFeatures
 from infex.logs.log import Fingerprint, is_match
 from infex.policies import Greedy, Uniform
+from infex.registry import parse
 
-SUM_WITHIN = 1e-9
+SUM_TOLERANCE = 1e-9
 Probabilities = Callable[[slice], Floats]
-TargetFunction = Callable[[Floats | None, Floats | None], Any]
 
 
 @final
 class Logged:
-    """The arms that the log has played: what was, to compare with what would have been."""
+    """The arms that the log played: what happened, to compare with what would have happened."""
 
     def __repr__(self) -> str:
         return "evaluation.logged"
@@ -54,18 +55,14 @@ class PessimisticPolicy:
         squares = np.einsum("nkd,nkd->nk", offers @ self.inverse, offers)
         return np.ascontiguousarray(offers @ self.theta - self.far * np.sqrt(np.maximum(squares, 0.0)))
 
-    def probabilities(self, log: Log, looks: ArmFeatures) -> Probabilities:
-        """Those of the rounds of a log."""
-        return lambda span: _best_on_offer(self.lower(looks.every(span)), log, span)
-
 
 @final
 class TargetPolicy:
     """A policy that does not learn, on one log: `probabilities(span)` is (rounds, K), rows add up to 1.
 
-    `is_logged`: is it what the log has played? `is_learnt`: was it made from rounds of this very log?
-    `needs_whole`: is it made from all rounds of the log, whatever part of it is at hand? `shared`: how many
-    of the `marks` of what it has learnt are those of this log.
+    `is_logged`: is it what the log played? `is_learnt`: was it made from rounds of this very log?
+    `needs_whole`: is it made from all rounds of the log, whichever part is at hand? `shared`: how many of the
+    `hashes` of what it was taught are those of this log.
     """
 
     def __init__(
@@ -79,12 +76,12 @@ class TargetPolicy:
         taught: tuple[int, int] = (0, 0),
     ) -> None:
         self.name, self.probabilities, self.is_logged = name, probabilities, is_logged
-        self.needs_whole, (self.shared, self.marks) = needs_whole, taught
+        self.needs_whole, (self.shared, self.hashes) = needs_whole, taught
         self.is_learnt = is_learnt or is_match(*taught)
 
 
-def targets_of(targets: object, log: Log, looks: ArmFeatures, theta: Floats) -> list[TargetPolicy]:
-    """All targets by name; `theta` is the log's own estimate, by which `Greedy()` plays."""
+def targets_of(targets: object, log: Log, features: ArmFeatures, theta: Floats) -> list[TargetPolicy]:
+    """All targets of a dict; `theta` is the log's own estimate, by which `Greedy()` plays."""
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidTarget(
             "targets must be a dict of names and policies, as in {'now': evaluation.logged}, got "
@@ -93,50 +90,49 @@ def targets_of(targets: object, log: Log, looks: ArmFeatures, theta: Floats) -> 
     strange = next((name for name in targets if not isinstance(name, str)), None)
     if strange is not None:
         raise InvalidTarget(f"targets must have texts for names, got {safe_repr(strange)}")
-    return [target_of(name, target, log, looks, theta) for name, target in targets.items()]
+    return [target_of(name, target, log, features, theta) for name, target in targets.items()]
 
 
-def target_of(name: str, target: object, log: Log, looks: ArmFeatures, theta: Floats) -> TargetPolicy:
-    """One of them."""
+def target_of(name: str, target: object, log: Log, features: ArmFeatures, theta: Floats) -> TargetPolicy:
+    """One target, by what the caller passed for it."""
     if isinstance(target, Logged):
         return TargetPolicy(name, lambda span: one_hot(log.arm[span], log.count), is_logged=True)
     if isinstance(target, Greedy):
-        return TargetPolicy(name, greedy_probabilities(log, looks, theta), is_learnt=True, needs_whole=True)
+        probabilities = _greedy_probabilities(log, features, theta)
+        return TargetPolicy(name, probabilities, is_learnt=True, needs_whole=True)
     if isinstance(target, Bandit):
-        own = bandit_theta(name, target, log, looks)
-        learnt = target.has_learnt_from(log) or _is_same(own, theta)
-        probabilities = greedy_probabilities(log, looks, own)
-        return TargetPolicy(name, probabilities, is_learnt=learnt, taught=_known(target.taught, log))
-    if isinstance(target, PessimisticPolicy):
-        return TargetPolicy(name, target.probabilities(log, looks), taught=_known(target.taught, log))
-    if isinstance(target, Uniform):
-        return TargetPolicy(name, lambda span: uniform_in(log, span))
-    if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):
-        return TargetPolicy(name, _always(name, log, _place(name, target, log)))
-    if isinstance(target, np.ndarray | Sequence):
-        return TargetPolicy(name, _given(name, np.asarray(target), log))
-    if isinstance(target, type) or not callable(target):
-        raise _refusal(name, target)
-    return TargetPolicy(name, _asked(name, target, log, looks))
-
-
-def _known(taught: Fingerprint, log: Log) -> tuple[int, int]:
-    """How many marks are those of a log, and of how many."""
-    return taught.shared(log), len(taught.hashes)
-
-
-def _is_same(own: Floats, theta: Floats) -> bool:
-    """Is an estimate that of the log itself? Whoever has it was told the log's rewards, by whatever way."""
-    return bool(theta.any()) and bool(np.allclose(own, theta, rtol=1e-9, atol=1e-12))
-
-
-def _refusal(name: str, target: object) -> InvalidTarget:
-    if not isinstance(target, type) and "choose" in dir(target):
-        return InvalidTarget(
-            f"{name!r} is {safe_repr(target)}, which learns: a log of other arms cannot tell what it would "
-            "have learnt. evaluation.replay and evaluation.simulate can; a bandit is judged as it stands"
+        own = _bandit_theta(name, target, log, features)
+        same = bool(theta.any()) and bool(np.allclose(own, theta, rtol=1e-9, atol=1e-12))
+        return TargetPolicy(
+            name,
+            _greedy_probabilities(log, features, own),
+            is_learnt=target.has_learnt_from(log) or same,  # it was told the log's rewards, in whichever way
+            taught=(target.taught.shared(log), len(target.taught.hashes)),
         )
-    return InvalidTarget(
+    if isinstance(target, PessimisticPolicy):
+        return TargetPolicy(
+            name,
+            lambda span: _best_on_offer(target.lower(features.every(span)), log, span),
+            taught=(target.taught.shared(log), len(target.taught.hashes)),
+        )
+    if isinstance(target, Uniform):
+        return TargetPolicy(name, lambda span: _uniform_probabilities(log, span))
+    if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):
+        try:
+            arm = log.place(target)
+        except InvalidLog as error:
+            raise InvalidTarget(f"{name!r}: {error}") from None
+        return TargetPolicy(name, lambda span: _on_offer(name, np.full(log.round[span].size, arm), log, span))
+    if isinstance(target, np.ndarray | Sequence):
+        return TargetPolicy(name, _given_probabilities(name, np.asarray(target), log))
+    if not isinstance(target, type) and callable(target):
+        return TargetPolicy(name, _function_probabilities(name, target, log, features))
+    if not isinstance(target, type) and "choose" in dir(target):
+        raise InvalidTarget(
+            f"{name!r} is {safe_repr(target)}, which learns: a log of other arms cannot tell what it would "
+            "have learnt. evaluation.replay and evaluation.simulate can; a bandit is evaluated as it stands"
+        )
+    raise InvalidTarget(
         f"{name!r} must be evaluation.logged, a bandit, Greedy(), Uniform(), a label, probabilities "
         f"of the arms or a function of (offers, context), got {safe_repr(target)}"
     )
@@ -149,13 +145,7 @@ def one_hot(arms: Integers, count: int) -> Floats:
     return probabilities
 
 
-def offered_in(log: Log, span: slice) -> Bools | None:
-    """Which arms were on offer; None if all were."""
-    return None if log.offered is None else log.offered[span]
-
-
-def uniform_in(log: Log, span: slice) -> Floats:
-    """Every arm on offer with the same probability."""
+def _uniform_probabilities(log: Log, span: slice) -> Floats:
     if log.offered is None:
         return np.full((log.round[span].size, log.count), 1.0 / log.count)
     on = log.offered[span]
@@ -163,9 +153,8 @@ def uniform_in(log: Log, span: slice) -> Floats:
     return found
 
 
-def greedy_probabilities(log: Log, looks: ArmFeatures, theta: Floats) -> Probabilities:
-    """The arm of the largest estimate, by the tie rule of the house."""
-    return lambda span: _best_on_offer(np.array(looks.scores(span, theta)), log, span)
+def _greedy_probabilities(log: Log, features: ArmFeatures, theta: Floats) -> Probabilities:
+    return lambda span: _best_on_offer(np.array(features.scores(span, theta)), log, span)
 
 
 def _best_on_offer(scores: Floats, log: Log, span: slice) -> Floats:
@@ -175,16 +164,16 @@ def _best_on_offer(scores: Floats, log: Log, span: slice) -> Floats:
     return one_hot(best_in_rows(scores), log.count)
 
 
-def bandit_theta(name: str, bandit: Bandit, log: Log, looks: ArmFeatures) -> Floats:
-    """What a bandit has learnt, in the features of the log."""
-    rule: FeatureMap | None = bandit.features
+def _bandit_theta(name: str, bandit: Bandit, log: Log, features: ArmFeatures) -> Floats:
+    """The parameter that a bandit has learnt, for the features of the log."""
+    rule = bandit.features
     theta = np.asarray(bandit.theta, dtype=np.float64)
-    by_place = log.dim is None or not (rule is None or isinstance(rule, Interactions))
-    if by_place and (bandit.labels or log.labels) and bandit.labels != log.labels:
+    by_index = log.dim is None or not (rule is None or isinstance(rule, Interactions))
+    if by_index and (bandit.labels or log.labels) and bandit.labels != log.labels:
         raise InvalidTarget(
             f"{name!r} has other arms than this log, or in another order: compare their labels"
         )
-    if log.dim is None:  # arms are known by their places alone
+    if log.dim is None:  # each arm is estimated by itself
         if rule is not None or len(bandit.arms) != log.count:
             raise InvalidTarget(f"{name!r} reads features of arms, and this log has none")
         known: Floats = bandit.arms @ theta
@@ -192,51 +181,41 @@ def bandit_theta(name: str, bandit: Bandit, log: Log, looks: ArmFeatures) -> Flo
     if isinstance(rule, ScaledMap):
         theta = theta * rule.longest  # the log's features are divided, as the map does it
     flat = theta.reshape(-1)
-    if flat.size != looks.dim:
-        raise InvalidTarget(f"{name!r} knows {flat.size} features, and arms of this log have {looks.dim}")
+    if flat.size != features.dim:
+        raise InvalidTarget(f"{name!r} knows {flat.size} features, and arms of this log have {features.dim}")
     return flat
 
 
-def _place(name: str, label: str | int, log: Log) -> int:
-    try:
-        return log.place(label)
-    except InvalidLog as error:
-        raise InvalidTarget(f"{name!r}: {error}") from None
-
-
-def _always(name: str, log: Log, arm: int) -> Probabilities:
-    return lambda span: _on_offer(name, np.full(log.round[span].size, arm), log, span)
-
-
-def _given(name: str, values: np.ndarray, log: Log) -> Probabilities:
+def _given_probabilities(name: str, values: np.ndarray, log: Log) -> Probabilities:
     """Probabilities of all rounds, (K,), or of each, (n, K); or an arm for each, (n,)."""
     rounds = len(log)
     if values.dtype.kind in "iu" and values.shape == (rounds,) and rounds != log.count:
-        return lambda span: checked_probabilities(name, values[span], log, span)
+        return lambda span: _checked(name, values[span], log, span)
     if values.dtype.kind not in "iuf" or values.shape not in ((log.count,), (rounds, log.count)):
         raise InvalidTarget(
             f"{name!r} must be {log.count} probabilities, or {rounds} rows of so many, got {values.dtype} "
             f"of the shape {values.shape}"
         )
     every = np.broadcast_to(values, (rounds, log.count))
-    return lambda span: checked_probabilities(name, every[span], log, span)
+    return lambda span: _checked(name, every[span], log, span)
 
 
-def _asked(name: str, target: Callable[..., Any], log: Log, looks: ArmFeatures) -> Probabilities:
+def _function_probabilities(
+    name: str, target: Callable[..., Any], log: Log, features: ArmFeatures
+) -> Probabilities:
     has_features = log.dim is not None
 
     def probabilities(span: slice) -> Floats:
         context = None if log.context is None else log.context[span]
-        answer = target(looks.every(span) if has_features else None, context)
-        return checked_probabilities(name, np.asarray(answer), log, span)
+        answer = target(features.every(span) if has_features else None, context)
+        return _checked(name, np.asarray(answer), log, span)
 
     return probabilities
 
 
 def _on_offer(name: str, arms: Integers, log: Log, span: slice) -> Floats:
     """Probability 1 for one arm in each round, if these are on offer."""
-    offered = offered_in(log, span)
-    if offered is not None and not (on := offered[np.arange(arms.size), arms]).all():
+    if log.offered is not None and not (on := log.offered[span][np.arange(arms.size), arms]).all():
         place = int(np.argmin(on))
         raise InvalidTarget(
             f"{name!r} must give probabilities for arms on offer alone; in round {log.round[span][place]} "
@@ -245,7 +224,7 @@ def _on_offer(name: str, arms: Integers, log: Log, span: slice) -> Floats:
     return one_hot(arms, log.count)
 
 
-def checked_probabilities(name: str, answer: np.ndarray, log: Log, span: slice) -> Floats:
+def _checked(name: str, answer: np.ndarray, log: Log, span: slice) -> Floats:
     """Probabilities of all arms in these rounds; one arm for each round will do too."""
     rounds = log.round[span]
     if answer.dtype.kind in "iu" and answer.shape == rounds.shape:
@@ -263,12 +242,11 @@ def checked_probabilities(name: str, answer: np.ndarray, log: Log, span: slice) 
         )
     probabilities = answer.astype(np.float64, copy=False)
     total = probabilities.sum(axis=1)
-    bad = ~(np.abs(total - 1.0) <= SUM_WITHIN)
+    bad = ~(np.abs(total - 1.0) <= SUM_TOLERANCE)
     if not float(probabilities.min(initial=0.0)) >= 0.0:
         bad |= ~(probabilities >= 0.0).all(axis=1)
-    offered = offered_in(log, span)
-    if offered is not None:
-        bad |= ((probabilities > 0.0) & ~offered).any(axis=1)
+    if log.offered is not None:
+        bad |= ((probabilities > 0.0) & ~log.offered[span]).any(axis=1)
     if bad.any():
         place = int(np.argmax(bad))
         raise InvalidTarget(
@@ -277,3 +255,44 @@ def checked_probabilities(name: str, answer: np.ndarray, log: Log, span: slice) 
             f"{probabilities[place].min():.6g}"
         )
     return probabilities
+
+
+# Targets by the words of a command line
+
+
+def named_targets(texts: Iterable[str], log: Log) -> dict[str, Any]:
+    """Targets by name: `now`, a label, a saved bandit, `module:function`, or a policy; `name=` may go before.
+
+    >>> from infex.logs import Log
+    >>> log = Log(arm=[0, 1], reward=[0.0, 1.0], labels=("tea", "coffee"))
+    >>> named_targets(["now", "hot=tea", "Uniform"], log)
+    {'now': evaluation.logged, 'hot': 'tea', 'Uniform': Uniform()}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, sign, rest = text.partition("=")
+        if not sign or not name or "(" in name:  # such as Greedy(ties=...)
+            name, rest = text, text
+        if name in found:
+            raise InvalidTarget(f"two policies are called {name!r}: give one another name, as in mine={rest}")
+        found[name] = _named_target(rest, log)
+    return found
+
+
+def _named_target(text: str, log: Log) -> Any:
+    if text == "now":
+        return logged
+    if log.labels is not None and text in log.labels:
+        return text
+    if log.labels is None and text.isdigit():
+        return int(text)
+    if Path(text).is_file():
+        return Bandit.load(text)
+    if ":" in text and "(" not in text:
+        return imported(text, InvalidTarget, f"cannot load the target {text!r}")
+    try:
+        return parse(text)
+    except InfexError as error:
+        raise InvalidTarget(
+            f"{text!r} is no arm of the log, no file of a bandit, and no policy to evaluate: {error}"
+        ) from None

@@ -186,8 +186,11 @@ class ReferenceReader(Reader):
         self.references[name] = match[2]
         return name
 
+    def _reference_of(self, match: re.Match[str]) -> str:
+        return self.references.get(match[0], match[0])
+
     def written(self, node: ast.expr) -> str:
-        return re.sub(r"reference_\d+_", lambda match: self.references[match[0]], super().written(node))
+        return re.sub(r"reference_\d+_", self._reference_of, super().written(node))
 
     def read(self, node: ast.expr, kind: str | None) -> Any:
         found = super().read(node, kind)

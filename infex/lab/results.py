@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
-import types
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from infex._stats import Difference, Interval, Spread, mean_intervals, paired, spread
+from infex._stats import (
+    Difference,
+    Interval,
+    Spread,
+    holm,
+    mean_intervals,
+    paired,
+    paired_test,
+    quantile_intervals,
+    slope,
+    spread,
+)
 from infex.arrays import Floats, Integers
+from infex.checks import hint, one_of, real, whole
 from infex.errors import InvalidSetting
-from infex.lab import comparison
-from infex.lab.comparison import Band, ResultsDiff, band_of, difference, slope_of
+from infex.files import replace
+from infex.lab.comparison import Against, ResultsDiff, difference, grids_of, matching
+from infex.lab.environments import PROBLEMS
+from infex.lab.expressions import canonical, quietly
 from infex.lab.fingerprint import commit, digest, versions
-from infex.lab.progress import Progress
-from infex.lab.runs import Against, PlayedRuns, against, matching
-from infex.lab.runs import Cell as Cell
+from infex.lab.runner import Progress, outcome_of
 from infex.lab.simulation import Run
-from infex.lab.table import Facts, Table, by_round, of_policy, runs_of, write_wide
-from infex.lab.tasks import TaskOutcome, outcome_of, shape_of
+from infex.lab.specs import Facts, policy_facts
+from infex.lab.table import CURVE, Table, by_round, by_run, ends_of, last_rounds, runs_of, with_settings
 from infex.policies import Infex, Policy
-from infex.registry import label_of
+from infex.policies.base import checked, resolve_defaults
+from infex.registry import has_expression, label_of, parse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,17 +50,146 @@ if TYPE_CHECKING:
     from infex.lab.reports.series import Look
     from infex.lab.sweep import Sweep
 
+BAND_RESAMPLES = 1000  # a band has a hundred points, so each is drawn again less often than a figure
+BY_HAND = "by hand"  # the problem of runs that were made by hand, if nobody names it
+Naming = str | Callable[[Run], str]
+
+TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
+PROBLEM_COLUMNS = [("environment", TEXT), ("dim", WHOLE), ("arms", WHOLE), ("horizon", WHOLE)]
+REGRET_COLUMNS = [("regret_mean", REAL), ("regret_low", REAL), ("regret_high", REAL)]
+SUMMARY_COLUMNS = pa.schema(
+    [
+        *PROBLEM_COLUMNS,
+        ("policy", TEXT),
+        ("instances", WHOLE),
+        *REGRET_COLUMNS,
+        ("regret_std", REAL),
+        ("regret_median", REAL),
+        ("seconds_median", REAL),
+    ]
+)
+TEST_COLUMNS = pa.schema(
+    [
+        *PROBLEM_COLUMNS,
+        ("policy", TEXT),
+        ("against", TEXT),
+        ("pairs", WHOLE),
+        ("mean", REAL),
+        ("low", REAL),
+        ("high", REAL),
+        ("median", REAL),
+        ("below", WHOLE),
+        ("p", REAL),
+        ("p_holm", REAL),
+    ]
+)
+WORST_COLUMNS = pa.schema(
+    [
+        ("policy", TEXT),
+        ("problems", WHOLE),
+        *PROBLEM_COLUMNS,
+        *REGRET_COLUMNS,
+        ("regret_median", REAL),
+        ("ratio", REAL),
+        ("regret_most", REAL),
+        ("seed_of_most", WHOLE),
+    ]
+)
+
 
 Drawn = Sequence["str | Policy"] | Mapping[Any, str] | None
-LEAST_GRID = 4  # values of a setting
 
 
 @final
-class Results(PlayedRuns):
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One problem of a sweep: its label, dimension, number of arms, and the horizon if there are several."""
+
+    environment: str
+    dim: int
+    arms: int
+    horizon: int | None = None
+
+
+class Band(NamedTuple):
+    """Rounds, a figure of regret up to each, and the ends of its interval of 95 %."""
+
+    rounds: Integers
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+class Best(NamedTuple):
+    """The policy of the lowest "mean" or "median" regret in a cell; `regret` is that, with its interval.
+
+    It is the first of `ranked`, and was `chosen_from` so many on the very seeds that `regret` is of: what
+    is chosen for being low is low by luck too, so fresh seeds give more. `confirm` plays them.
+    """
+
+    cell: Cell
+    policy: str
+    of: Literal["mean", "median"]
+    regret: Interval
+    seeds: int
+    ranked: tuple[str, ...]
+
+    @property
+    def chosen_from(self) -> int:
+        """Among how many policies it is the best."""
+        return len(self.ranked)
+
+    def __str__(self) -> str:
+        words = f"{self.policy}: {self.of} regret {self.regret} over {self.seeds} seeds"
+        if self.chosen_from == 1:
+            return f"{words}, the only policy"
+        return (
+            f"{words}, the best of {self.chosen_from}, chosen on these very seeds: expect more on fresh ones "
+            "(results.confirm)"
+        )
+
+
+class Confirmation(NamedTuple):
+    """What fresh seeds say of the `best` of many: `results` of it and its neighbours, in a `cell`."""
+
+    best: Best
+    results: Results
+    cell: Cell
+
+    @property
+    def again(self) -> Best:
+        """The best of these policies on the fresh seeds."""
+        return self.results.best(self.cell, self.best.of)
+
+    @property
+    def stays(self) -> bool:
+        """Is it still the best of these?"""
+        return self.again.policy == self.best.policy
+
+    def tests(self) -> Table:
+        """Each neighbour against it, paired, with p-values that are corrected for all of them."""
+        return self.results.tests(self.best.policy, cell=self.cell)
+
+    def __str__(self) -> str:
+        policy, before = self.best.policy, self.best.regret
+        fresh = self.results._figure(self.cell, policy, self.best.of)
+        seeds = self.results.seeds(self.cell, policy).size
+        words = (
+            f"{policy}: {self.best.of} regret {fresh} over {seeds} fresh "
+            f"seeds; {before.value:,.4g} over the {self.best.seeds} that chose it among "
+            f"{self.best.chosen_from}"
+        )
+        state = "it stays the best" if self.stays else f"{self.again.policy} is lower"
+        return f"{words}; {state} of {self.again.chosen_from}\n{self.tests()!r}"
+
+
+@final
+class Results:
     """The runs of a sweep that went well, as `table()`, and those that failed, as `failures`.
 
     `bases` maps the name of a policy to that of the base it explores with. `about` tells how the runs
     were made. Where a method asks for a policy, it is named as in the table or the sweep, or is the object.
+    Intervals of means are bootstrap-t intervals of 95 %: runs are drawn again with replacement.
     """
 
     def __init__(
@@ -55,7 +201,10 @@ class Results(PlayedRuns):
         about: dict[str, Any] | None = None,
         sweep: Sweep | None = None,
     ) -> None:
-        super().__init__(table, bases or {}, failures, about or {})
+        self._lists = by_run(table)  # settings are read from `about`
+        self.about = about or {}
+        self.bases: dict[str, str] = self.about.get("bases", {}) if bases is None else bases
+        self.failures = failures
         self._sweep = sweep
 
     @staticmethod
@@ -66,7 +215,7 @@ class Results(PlayedRuns):
         return read(folder)
 
     @staticmethod
-    def of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], *, environment: Naming = "by hand") -> Results:
+    def of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], *, environment: Naming = BY_HAND) -> Results:
         """Results of runs that `play` and `play_many` gave; a dict of them, {name: runs}, names policies.
 
         `environment` names the problem, or is a function of a run that does. Runs with one seed on problems
@@ -79,9 +228,7 @@ class Results(PlayedRuns):
         >>> Results.of(runs).policies
         ['UCB', 'greedy']
         """
-        made = made_of(runs, environment)
-        bases = {policy: base for policy, base in made.bases.items() if base in made.bases}
-        return Results(made.table, bases=bases, about=about(made))
+        return _of_runs(runs, environment)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Writes table, summary, settings and failures into a folder, as `load` and all commands read it.
@@ -96,6 +243,201 @@ class Results(PlayedRuns):
         """All but the sweep, whose objects a pickle may not hold."""
         return self.__dict__ | {"_sweep": None}
 
+    def __repr__(self) -> str:
+        return f"Results({len(self.finals)} runs, {len(self.failures)} failed)"
+
+    # Runs by problem and policy
+
+    def table(self) -> Table:
+        """One row for each run and recorded round, with a column for every setting that was played."""
+        return Table(by_round(self.wide()))
+
+    def wide(self) -> pa.Table:
+        """One row for each run with its curve as lists, and a column for every setting that was played."""
+        return with_settings(self._lists, self.settings)
+
+    @functools.cached_property
+    def settings(self) -> dict[str, list[Facts]]:
+        """The settings of all "policies" and "environments", as far as it is known how they were made."""
+        kept: dict[str, list[Facts]] = self.about.get("settings", {})
+        return {"policies": [], "environments": []} | kept
+
+    @functools.cached_property
+    def finals(self) -> pa.Table:
+        """One row for each run: its last round, and every setting that was played."""
+        return with_settings(last_rounds(self._whole), self.settings)
+
+    @functools.cached_property
+    def _whole(self) -> pa.Table:
+        """The runs whose last round is that of the horizon: all, but of a table that was cut."""
+        reached = pc.equal(last_rounds(self._lists)["t"], self._lists["horizon"])
+        return self._lists if pc.all(reached).as_py() in (True, None) else self._lists.filter(reached)
+
+    @functools.cached_property
+    def _rows(self) -> dict[tuple[Cell, str], Integers]:
+        """The rows of `finals` of each cell and policy, by seed."""
+        names = ("environment", "dim", "arms", "horizon", "policy", "seed")
+        columns = [self.finals[name].to_pylist() for name in names]
+        several = len({*columns[3]}) > 1
+        groups: dict[tuple[Cell, str], list[tuple[int, int]]] = {}
+        for row, (environment, dim, arms, horizon, policy, seed) in enumerate(zip(*columns, strict=True)):
+            cell = Cell(environment, dim, arms, horizon if several else None)
+            groups.setdefault((cell, policy), []).append((seed, row))
+        return {key: np.array([row for _, row in sorted(rows)]) for key, rows in groups.items()}
+
+    def _of(self, cell: Cell, policy: str | Policy) -> Integers:
+        """The rows of one policy in one cell, if there are any."""
+        name = self.known(policy)
+        if (cell, name) not in self._rows:
+            raise InvalidSetting(f"no runs of {name!r} in {cell}; results.cells and results.has tell where")
+        return self._rows[cell, name]
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        """The problems, in the order of the sweep; those of one name by dimension, arms and horizon."""
+        cells = dict.fromkeys(cell for cell, _ in self._rows)
+        names = dict.fromkeys([*self.about.get("environments", []), *(cell.environment for cell in cells)])
+        order = {name: place for place, name in enumerate(names)}
+        return sorted(cells, key=lambda it: (order[it.environment], it.dim, it.arms, it.horizon or 0))
+
+    @functools.cached_property
+    def policies(self) -> list[str]:
+        """The names of all policies, in the order of the sweep."""
+        names = dict.fromkeys(self.finals["policy"].to_pylist())
+        order = {name: place for place, name in enumerate(self.about.get("policies", []))}
+        return sorted(names, key=lambda name: order.get(name, len(order)))
+
+    def played(self, cell: Cell) -> list[str]:
+        """The policies that have runs in a cell; there must be some."""
+        found = [policy for policy in self.policies if (cell, policy) in self._rows]
+        if not found:
+            raise InvalidSetting(f"no runs in {cell}; results.cells are the problems that there are")
+        return found
+
+    @functools.cached_property
+    def rules(self) -> dict[str, str]:
+        """When each policy that has a schedule explores, and on which data its base learns."""
+        ruled = [record for record in self.settings["policies"] if record.get("schedule") is not None]
+        return {record["policy"]: f"{record['schedule']}, {record.get('data')}" for record in ruled}
+
+    def problem(self, cell: Cell) -> Facts:
+        """The settings of a problem, by the names of their columns."""
+        records = self.settings["environments"]
+        return next((each for each in records if each["environment"] == cell.environment), {})
+
+    @functools.cached_property
+    def shapes_are_distinct(self) -> bool:
+        """Do dimension and number of arms tell all problems apart, none of which has a name of its own?"""
+        shapes = {(cell.dim, cell.arms, cell.horizon) for cell in self.cells}
+        return len(shapes) == len(self.cells) and not any(map(_has_own_name, self.cells))
+
+    def title(self, cell: Cell) -> str:
+        """What a reader calls a problem: the name that a user gave it; else its shape, and its label if it
+        is not the only one of that shape.
+        """
+        horizon = "" if cell.horizon is None else f", T = {cell.horizon:,}"
+        shape = f"d = {cell.dim}, K = {cell.arms}{horizon}"
+        if self.shapes_are_distinct:
+            return shape
+        if not _has_own_name(cell):
+            return f"{shape}: {cell.environment}"
+        shapes = {(each.dim, each.arms) for each in self.cells if each.environment == cell.environment}
+        return f"{cell.environment}{horizon}" if len(shapes) == 1 else f"{cell.environment}: {shape}"
+
+    def has(self, cell: Cell, policy: str | Policy) -> bool:
+        """Are there runs of that policy in that cell?"""
+        return (cell, self._name(policy)) in self._rows
+
+    def regret(self, cell: Cell, policy: str | Policy) -> Floats:
+        """Final regret of each run, by seed."""
+        return self._column("regret", cell, policy)
+
+    def seeds(self, cell: Cell, policy: str | Policy) -> Integers:
+        """The seeds of the runs, in order."""
+        return self._column("seed", cell, policy)
+
+    def seconds(self, cell: Cell, policy: str | Policy) -> Floats:
+        """Computation time of each run, by seed."""
+        return self._column("seconds", cell, policy)
+
+    def explored(self, cell: Cell, policy: str | Policy) -> Floats:
+        """The share of its rounds in which each run explored, by seed."""
+        counts, horizons = (self._column(name, cell, policy) for name in ("explored", "horizon"))
+        return np.asarray(counts / horizons)
+
+    def _column(self, name: str, cell: Cell, policy: str | Policy) -> NDArray[Any]:
+        return np.asarray(self.finals[name].to_numpy()[self._of(cell, policy)])
+
+    def curves(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats]:
+        """Recorded rounds, and the regret up to them, one row for each run."""
+        rows, (ends, t, regret) = self._of(cell, policy), self._points
+        first, last = ends[rows[0]], ends[rows[0] + 1]
+        return t[first:last], regret[ends[rows][:, None] + np.arange(last - first)]
+
+    @functools.cached_property
+    def _points(self) -> tuple[Integers, Integers, Floats]:
+        """Where each run begins among all recorded rounds of all runs, these rounds, and their regret."""
+        t, regret = (pc.list_flatten(self._whole[name]).to_numpy() for name in CURVE)
+        return ends_of(self._whole), t, regret
+
+    def known(self, policy: str | Policy) -> str:
+        """The name of a policy in the table, if there are runs of it.
+
+        It may be given by that name, by any expression that means the same, or as the policy itself.
+        """
+        name = self._name(policy)
+        if name in self.policies:
+            return name
+        if name in self.about.get("policies", ()):
+            raise InvalidSetting(f"all runs of {name!r} failed: see failures.json, or results.failures")
+        names = "".join(f"\n  {each}" for each in self.policies)
+        raise InvalidSetting(f"no runs of {name!r}{hint(name, self.policies)}; there are runs of{names}")
+
+    def names_several(self, policy: str | Policy) -> bool:
+        """Does a name stand for several policies of the table, as it says less than they do?"""
+        try:
+            self._name(policy)
+        except InvalidSetting:
+            return True
+        return False
+
+    def _name(self, policy: str | Policy) -> str:
+        """The name in the table for what a user gave, or that itself.
+
+        What is built in from end to end is found by what was played, if that is known.
+        """
+        is_text = isinstance(policy, str)
+        name = policy if isinstance(policy, str) else label_of(checked("policy", policy))
+        known = any("content" in record for record in self.settings["policies"])
+        if name in self.policies and (is_text or not (known and has_expression(policy))):
+            return name
+        meant = canonical(name) if is_text else None
+        labels: list[str] = self.about.get("names", {}).get(name, []) if is_text else []
+        if not labels and meant in self.about.get("policies", ()):
+            return str(meant)
+        if not labels and not is_text:
+            labels = list(self._played_as(policy))
+        elif not labels and meant is not None and ":" not in meant:  # what is not built in is not loaded
+            labels = list(self._played_as(quietly(parse, meant)))
+        labels = list(dict.fromkeys(labels))
+        if len(labels) > 1:
+            told = "".join(f"\n  {label}" for label in labels)
+            raise InvalidSetting(f"{name!r} names several policies here:{told}")
+        if not labels and name in self.policies:
+            raise InvalidSetting(f"no runs of {name}: here that is the name of another policy")
+        return labels[0] if labels else name
+
+    def _played_as(self, policy: Any) -> Iterator[str]:
+        """The names under which a policy was played, where a delta that is not said is the sweep's."""
+        deltas = self.about.get("delta", "1/T")
+        for record in self.settings["policies"]:
+            for delta in deltas if isinstance(deltas, list | tuple) else [deltas]:
+                said = 1.0 / record["horizon"] if delta in ("1/T", None) else delta
+                if record.get("content") == digest(resolve_defaults(policy, said)):
+                    yield record["policy"]
+
+    # Figures of one policy
+
     def spread(self, cell: Cell, policy: str | Policy) -> Spread:
         """The spread of final regret."""
         return spread(self.regret(cell, policy))
@@ -103,14 +445,48 @@ class Results(PlayedRuns):
     @functools.cached_property
     def _intervals(self) -> dict[tuple[Cell, str], Interval]:
         """Mean final regret of each cell and policy; all share their draws."""
+        regret = self.finals["regret"].to_numpy()
         return dict(
-            zip(self._runs, mean_intervals([runs.regret for runs in self._runs.values()]), strict=True)
+            zip(self._rows, mean_intervals([regret[rows] for rows in self._rows.values()]), strict=True)
         )
 
     def interval(self, cell: Cell, policy: str | Policy) -> Interval:
         """Mean final regret with its interval of 95 %; fewer than 12 runs are too few for one (NaN)."""
         self._of(cell, policy)
         return self._intervals[cell, self.known(policy)]
+
+    def bands(self, cell: Cell, policy: str | Policy, of: Literal["mean"] | float = "mean") -> Band:
+        """Recorded rounds, the mean or a quantile (0.5 is the median) of regret, and its interval of 95 %.
+
+        Each round has an interval of its own; fewer than 12 runs are too few for any (NaN). Intervals of
+        means are bootstrap-t, those of quantiles are between quantiles of runs drawn again.
+        """
+        rounds, curves = self.curves(cell, policy)
+        if of == "mean":
+            return Band(rounds, *np.array(mean_intervals(list(curves.T), BAND_RESAMPLES)).T)
+        return Band(rounds, *quantile_intervals(curves.T, real("of", of, least=0, most=1)))
+
+    def band(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats, Floats]:
+        """Recorded rounds, mean regret up to them, and its standard deviation (0 for one run)."""
+        rounds, regret = self.curves(cell, policy)
+        std = regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(rounds.size)
+        return rounds, regret.mean(axis=0), std
+
+    def slope(self, cell: Cell, policy: str | Policy, since: int | None = None) -> Interval:
+        """How fast mean regret grows from round `since` (a tenth of the horizon) on: 1 is linear, 0.5 a root.
+
+        It is the slope of its logarithm against that of the round, with an interval of 95 % over runs.
+        """
+        rounds, curves = self.curves(cell, policy)
+        kept = rounds >= (rounds[-1] / 10 if since is None else since)
+        return slope(rounds[kept], curves[:, kept])
+
+    def _figure(self, cell: Cell, policy: str, of: Literal["mean", "median"]) -> Interval:
+        if of == "mean":
+            return self.interval(cell, policy)
+        return Interval(*map(float, quantile_intervals(self.regret(cell, policy)[None], 0.5)[:, 0]))
+
+    # Policies compared
 
     def both(
         self,
@@ -120,11 +496,9 @@ class Results(PlayedRuns):
         figure: Literal["regret", "seconds"] = "regret",
     ) -> tuple[Floats, Floats]:
         """Final "regret" or "seconds" of two policies, over the seeds that both played, by seed."""
-        a, b = self._of(cell, one), self._of(cell, other)
-        _, left, right = np.intersect1d(a.seeds, b.seeds, return_indices=True)
-        if figure == "seconds":
-            return a.seconds[left], b.seconds[right]
-        return a.regret[left], b.regret[right]
+        seeds = self.seeds(cell, one), self.seeds(cell, other)
+        _, left, right = np.intersect1d(*seeds, return_indices=True)
+        return self._column(figure, cell, one)[left], self._column(figure, cell, other)[right]
 
     @overload
     def compare(self, cell: Cell, one: str | Policy, other: str | Policy) -> Difference: ...
@@ -137,7 +511,8 @@ class Results(PlayedRuns):
     ) -> Difference | dict[Cell, Difference]:
         """Final regret of one policy minus that of another, over the seeds that both played.
 
-        Without a cell, as in `results.compare("LinUCB", "Greedy")`, for each cell that has both.
+        Without a cell, as in `results.compare("LinUCB", "Greedy")`, for each cell that has both. The interval
+        of the mean is a paired bootstrap-t interval.
         """
         if isinstance(cell, Cell) and other is not None:
             return paired(*self.both(cell, one, other))
@@ -163,33 +538,79 @@ class Results(PlayedRuns):
         `p` is two-sided, of Wilcoxon's signed ranks or of signs; `p_holm` is corrected for all rows of the
         table (Holm). `below` counts the pairs in which the policy has less regret.
         """
-        chosen = None if policy is None else self.known(policy)
+        other, chosen = self.known(against), None if policy is None else self.known(policy)
         if cell is not None and cell not in self.cells:
             raise InvalidSetting(f"no runs in {cell}; results.cells are the problems that there are")
-        return comparison.tests(self, self.known(against), chosen, [cell] if cell else self.cells, test)
+        rows = []
+        for place in self.cells if cell is None else [cell]:
+            for name in self.played(place) if self.has(place, other) else ():
+                if name == chosen or (chosen is None and name != other):
+                    one, two = self.both(place, name, other)
+                    figures = paired(one, two)._asdict()
+                    figures["median"] = float(np.median(one - two)) if one.size else math.nan
+                    figures["p"] = paired_test(one, two, test).p if one.size else math.nan
+                    rows.append(self._problem(place) | {"policy": name, "against": other} | figures)
+        for row, corrected in zip(rows, holm([row["p"] for row in rows]), strict=True):
+            row["p_holm"] = float(corrected)
+        return Table.of(rows, TEST_COLUMNS)
+
+    def _problem(self, cell: Cell) -> Facts:
+        """A problem by its columns; all runs have one horizon where cells have none of their own."""
+        horizon = cell.horizon or self.finals["horizon"][0].as_py()
+        return {"environment": cell.environment, "dim": cell.dim, "arms": cell.arms, "horizon": horizon}
+
+    def summary(self) -> Table:
+        """One row for each cell and policy: final regret with its interval and spread, and computation time.
+
+        Rows are in the order of the sweep. Intervals are bootstrap-t. One run has no standard deviation, and
+        fewer than 12 have no interval (null).
+        """
+        rows = []
+        for cell in self.cells:
+            for policy in self.played(cell):
+                count, mean, std, median = self.spread(cell, policy)
+                _, low, high = self.interval(cell, policy)
+                figures = {"policy": policy, "instances": count, "regret_mean": mean, "regret_low": low}
+                figures |= {"regret_high": high, "regret_std": std, "regret_median": median}
+                figures |= {"seconds_median": float(np.median(self.seconds(cell, policy)))}
+                rows.append(self._problem(cell) | figures)
+        return Table.of(rows, SUMMARY_COLUMNS)
 
     def worst(self, by: Literal["regret", "ratio"] = "regret") -> Table:
         """The problem on which each policy does worst: by mean regret, or by its ratio to the least there.
 
         `regret_most` is that of its worst run there, with `seed_of_most`.
         """
-        return comparison.worst(self, by)
+        one_of("by", by, ("regret", "ratio"))
+        means = {key: float(np.mean(self.regret(*key))) for key in self._rows}
+        rows = []
+        for policy in self.policies:
+            cells = [cell for cell in self.cells if self.has(cell, policy)]
+            least = {cell: min(means[cell, other] for other in self.played(cell)) for cell in cells}
+            ratios = {cell: _ratio(means[cell, policy], least[cell]) for cell in cells}
+            figure = ratios if by == "ratio" else {cell: means[cell, policy] for cell in cells}
+            cell = max(cells, key=figure.__getitem__)
+            regret, (mean, low, high) = self.regret(cell, policy), self.interval(cell, policy)
+            most = int(np.argmax(regret))
+            figures = {"regret_mean": mean, "regret_low": low, "regret_high": high, "ratio": ratios[cell]}
+            figures |= {"regret_median": float(np.median(regret)), "regret_most": float(regret[most])}
+            figures |= {"seed_of_most": int(self.seeds(cell, policy)[most])}
+            rows.append({"policy": policy, "problems": len(cells)} | self._problem(cell) | figures)
+        return Table.of(rows, WORST_COLUMNS)
 
-    def slope(self, cell: Cell, policy: str | Policy, since: int | None = None) -> Interval:
-        """How fast mean regret grows from round `since` (a tenth of the horizon) on: 1 is linear, 0.5 a root.
-
-        It is the slope of its logarithm against that of the round, with an interval of 95 % over runs.
-        """
-        return slope_of(*self.curves(cell, policy), since)
-
-    def best(self, cell: Cell | None = None, of: Literal["mean", "median"] = "mean") -> comparison.Best:
+    def best(self, cell: Cell | None = None, of: Literal["mean", "median"] = "mean") -> Best:
         """The policy of the lowest mean or median regret in a cell, and how many it was chosen from.
 
         Without a cell there must be one problem alone.
         """
         if cell is None and len(self.cells) != 1:
             raise InvalidSetting(f"there are {len(self.cells)} problems: name one of results.cells")
-        return comparison.best(self, self.cells[0] if cell is None else cell, of)
+        place = self.cells[0] if cell is None else cell
+        one_of("of", of, ("mean", "median"))
+        figures = {policy: self._figure(place, policy, of) for policy in self.played(place)}
+        ranked = sorted(figures, key=lambda policy: figures[policy].value)
+        first = ranked[0]
+        return Best(place, first, of, figures[first], self.seeds(place, first).size, tuple(ranked))
 
     def confirm(
         self,
@@ -200,7 +621,7 @@ class Results(PlayedRuns):
         neighbours: int = 4,
         workers: int | None = None,
         progress: Progress | bool | None = None,
-    ) -> comparison.Confirmation:
+    ) -> Confirmation:
         """Plays the best policy of a cell, and the `neighbours` that came next, on so many fresh seeds.
 
         Seeds go on after the last of the sweep, so none of them has chosen the policy. `workers` and
@@ -208,33 +629,26 @@ class Results(PlayedRuns):
         """
         from infex.lab.sweep import sweep_behind
 
-        sweep = self._sweep or sweep_behind(self.about)
-        return comparison.confirm(self.best(cell, of), sweep, seeds, neighbours, workers, progress)
+        sweep, chosen = self._sweep or sweep_behind(self.about), self.best(cell, of)
+        count, near = whole("seeds", seeds, least=1), whole("neighbours", neighbours, least=0)
+        place, first = chosen.cell, max(sweep.seeds) + 1
+        fresh = dataclasses.replace(
+            sweep,
+            only=(place.environment, *chosen.ranked[: 1 + near]),
+            seeds=range(first, first + count),
+            horizon=place.horizon or sweep.horizon,
+        ).run(workers=workers, progress=progress)
+        alike = [each for each in fresh.cells if (each.dim, each.arms) == (place.dim, place.arms)]
+        if not alike:
+            raise InvalidSetting(f"no fresh run of {place} went well; the problems were {fresh.cells}")
+        return Confirmation(chosen, fresh, alike[0])
 
     def diff(self, other: Results | str | Path) -> ResultsDiff:
         """Which runs agree bit for bit with another's, or a folder's, which do not, which are missing."""
         second = other if isinstance(other, Results) else Results.load(other)
-        return difference(by_round(self._lists), by_round(second._lists))
+        return difference(self._lists, second._lists)
 
-    def bands(self, cell: Cell, policy: str | Policy, of: Literal["mean"] | float = "mean") -> Band:
-        """Recorded rounds, the mean or a quantile (0.5 is the median) of regret, and its interval of 95 %.
-
-        Each round has an interval of its own; fewer than 12 runs are too few for any (NaN).
-        """
-        return band_of(*self.curves(cell, policy), of)
-
-    def band(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats, Floats]:
-        """Recorded rounds, mean regret up to them, and its standard deviation (0 for one run)."""
-        rounds, regret = self.curves(cell, policy)
-        std = regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(rounds.size)
-        return rounds, regret.mean(axis=0), std
-
-    def summary(self) -> Table:
-        """One row for each cell and policy: final regret with its interval and spread, and computation time.
-
-        One run has no standard deviation, and fewer than 12 have no interval (null).
-        """
-        return comparison.summary(self)
+    # Tables and figures
 
     def latex(
         self,
@@ -257,11 +671,11 @@ class Results(PlayedRuns):
         other = None if against is None else self.known(against)
         return latex(self, show, self._named(policies), other, caption, label)
 
-    def write(self, folder: Path) -> None:
-        """Writes `results.parquet` and `summary.csv`."""
-        from infex.lab.store import write_tables
+    def report(self, path: str | Path) -> None:
+        """Writes the report as one HTML page that loads nothing: verdicts, charts, tables and settings."""
+        from infex.lab.report import report_page
 
-        write_tables(folder, functools.partial(write_wide, self._lists, self.settings), self.summary().arrow)
+        replace(Path(path), report_page(self).encode())
 
     def against(self, setting: str, **only: object) -> Against:
         """Final regret by the values of a setting, with a line for each mixture of the others.
@@ -270,7 +684,14 @@ class Results(PlayedRuns):
         or "environment_gap"; `only` keeps runs whose columns have these values, or one of a list.
         `.table()` of what comes out has the numbers, and `.plot()` draws them.
         """
-        return against(self._only(only).finals, setting)
+        return Against(self._only(only).finals, setting)
+
+    def grids(self) -> dict[str, dict[str, float]]:
+        """The numbers that policies were played with at least 4 values of, all else being equal.
+
+        For each such setting the value that each policy has; a setting of more values comes first.
+        """
+        return grids_of([each for each in self.settings["policies"] if each["policy"] in self.policies])
 
     def plot(
         self,
@@ -302,7 +723,7 @@ class Results(PlayedRuns):
 
         names = self._named(policies)
         kept = self._only(only if policies is None else {"policy": list(names)} | only)
-        setting = kept.grid_setting() if against is None else against
+        setting = next(iter(kept.grids()), None) if against is None else against
         if setting not in (None, "round"):
             return kept.against(setting).plot(show, log, size, kept._without(setting, names))
         layout: dict[str, Any] = {"times": times, "columns": columns, "size": size}
@@ -318,29 +739,6 @@ class Results(PlayedRuns):
             raise InvalidSetting(f"policies must be a list, or a dict of names, got the text {policies!r}")
         known = [(self.known(policy), policy) for policy in policies]
         return {name: given if isinstance(given, str) else name for name, given in known}
-
-    def grid_setting(self) -> str | None:
-        """The setting of policies that a sweep went through, if a grid of it is what was played.
-
-        It is the number with the most values, if there are at least 4 and most policies have one.
-        """
-        values: dict[str, dict[str, float]] = {}
-        for record in self.settings["policies"]:
-            if record["policy"] in self.policies:
-                for setting, value in record.items():
-                    if (
-                        isinstance(value, int | float)
-                        and not isinstance(value, bool)
-                        and setting != "horizon"
-                    ):
-                        values.setdefault(setting, {})[record["policy"]] = value
-        counts = {
-            setting: len(set(found.values()))
-            for setting, found in values.items()
-            if len(found) > len(self.policies) / 2
-        }
-        most = max(counts, key=counts.__getitem__, default=None)
-        return most if most is not None and counts[most] >= LEAST_GRID else None
 
     def _without(self, setting: str, names: Mapping[str, str]) -> dict[str, float]:
         """Mean regret of the policies that do not have a setting, by their names, if there is one problem."""
@@ -364,91 +762,75 @@ class Results(PlayedRuns):
         return Results(kept, bases=self.bases, about=self.about)
 
 
-Naming = str | Callable[[Run], str]
+def _has_own_name(cell: Cell) -> bool:
+    """Did a user name the problem? A problem of `infex.lab.environments` is else called by its settings."""
+    kind, bracket, _ = cell.environment.partition("(")
+    return not (kind in PROBLEMS and bracket) and cell.environment != BY_HAND
 
 
-class Made(NamedTuple):
-    """Runs as a table; the bases of policies by name, in the order in which they came; and their settings.
+def _ratio(mean: float, least: float) -> float:
+    """How many times the least mean; 1 for that one itself, also where it is 0."""
+    if mean == least:
+        return 1.0
+    return mean / least if least > 0 else math.inf
+
+
+def _of_runs(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Naming) -> Results:
+    """Results of runs, which are refused where they would be compared wrongly.
 
     Of a name that stands for policies of several settings, those are known which all of them share.
     """
-
-    table: pa.Table
-    bases: dict[str, str | None]
-    settings: dict[str, list[Facts]]
-
-
-def made_of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Naming) -> Made:
-    """What runs are in tables."""
-    outcomes: list[TaskOutcome] = []
+    outcomes = []
     bases: dict[str, str | None] = {}
-    facts: dict[tuple[str, int], Facts] = {}
-    checks = _Pairing({}, set())
+    settings: dict[tuple[str, int], Facts] = {}
+    problems: dict[tuple[object, ...], str] = {}
+    seen: set[tuple[object, ...]] = set()
     for policy, run in _named(runs):
         label = environment if isinstance(environment, str) else environment(run)
-        checks.enter(run, policy, label)
-        outcomes.append(_outcome(run, policy, label))
-        bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
-        told = {"policy": policy, "horizon": run.horizon} | of_policy(run.policy)
-        known = facts.setdefault((policy, run.horizon), told)
-        facts[policy, run.horizon] = {name: value for name, value in known.items() if told.get(name) == value}
-    return Made(runs_of(outcomes), bases, {"policies": list(facts.values()), "environments": []})
-
-
-class _Pairing(NamedTuple):
-    """What runs have been seen: problems by seed, and runs by policy and seed."""
-
-    problems: dict[tuple[object, ...], str]
-    runs: set[tuple[object, ...]]
-
-    def enter(self, run: Run, policy: str, label: str) -> None:
-        """Refuses a run that would be compared with one of another problem, or be one of two."""
-        shape, problem = (label, *shape_of(run.instance), run.horizon), digest(run.instance)
-        if self.problems.setdefault((*shape, run.seed), problem) != problem:
+        shape = (label, run.instance.dim, run.instance.count, run.horizon, run.seed)
+        problem, content = digest(run.instance), digest(run.policy)
+        if problems.setdefault(shape, problem) != problem:
             raise InvalidSetting(
                 f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
                 "compared as if they were one: play each problem with a seed of its own "
                 "(play_many(..., paired=True)), or name them by environment=lambda run: ..."
             )
-        if (*shape, run.seed, policy) in self.runs:
+        if (*shape, policy) in seen:
             raise InvalidSetting(
                 f"two runs of {policy!r} on {label!r} have seed {run.seed}; "
                 "a dict of runs, {name: runs}, tells policies apart"
             )
-        self.runs.add((*shape, run.seed, policy))
-
-
-def about(made: Made) -> dict[str, Any]:
-    """What a report says of runs that were made by hand."""
-    horizons = made.table["horizon"].unique().to_pylist()
-    return {
+        seen.add((*shape, policy))
+        name = repr([label, problem, policy, content, run.seed, run.horizon])
+        key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
+        outcomes.append(outcome_of(run, key, label, policy))
+        bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
+        facts = {"policy": policy, "horizon": run.horizon, "content": content} | policy_facts(run.policy)
+        known = settings.setdefault((policy, run.horizon), facts)
+        settings[policy, run.horizon] = {
+            word: value for word, value in known.items() if facts.get(word) == value
+        }
+    table = runs_of(outcomes)
+    horizons = table["horizon"].unique().to_pylist()
+    about = {
         "title": "Runs made by hand",
-        "environments": made.table["environment"].unique().to_pylist(),
-        "policies": list(made.bases),
+        "environments": table["environment"].unique().to_pylist(),
+        "policies": list(bases),
+        "bases": {policy: base for policy, base in bases.items() if base in bases},
         "horizon": horizons[0] if len(horizons) == 1 else horizons,
-        "seeds": sorted(made.table["seed"].unique().to_pylist()),
-        "settings": made.settings,
+        "seeds": sorted(table["seed"].unique().to_pylist()),
+        "settings": {"policies": list(settings.values()), "environments": []},
         "versions": versions(),
         "commit": commit(),
     }
+    return Results(table, about=about)
 
 
 def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
     """Every run with the name of its policy: that of its key, or the one that a sweep would give."""
-    _refuse_others(runs, Run | Iterable)
     groups = runs.items() if isinstance(runs, Mapping) else [(None, runs)]
     for name, some in groups:
-        for run in [some] if isinstance(some, Run) else some:
-            _refuse_others(run, Run)
+        for run in [some] if isinstance(some, Run) or not isinstance(some, Iterable) else some:
+            if not isinstance(run, Run):
+                raise InvalidSetting(f"runs must be what play and play_many give, got a {type(run).__name__}")
             yield (label_of(run.policy) if name is None else name), run
-
-
-def _refuse_others(given: object, kind: type | types.UnionType) -> None:
-    if not isinstance(given, kind):
-        raise InvalidSetting(f"runs must be what play and play_many give, got a {type(given).__name__}")
-
-
-def _outcome(run: Run, policy: str, label: str) -> TaskOutcome:
-    content = ["by hand", label, digest(run.instance), policy, digest(run.policy), run.seed, run.horizon]
-    key = hashlib.blake2b(repr(content).encode(), digest_size=12).hexdigest()
-    return outcome_of(run, key, label, policy)

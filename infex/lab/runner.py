@@ -1,170 +1,210 @@
-"""Where chunks of runs are played: in this process, in others, or on a cluster."""
+"""The runs of a sweep as tasks, each named by its content, and where they are played.
+
+Workers import this module and what stands below it, and nothing that reads or writes tables.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
+import json
 import os
+import pickle
 import signal
 import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, final
 
 import joblib
 
+from infex.arrays import Floats, Integers
 from infex.checks import one_of, whole
 from infex.errors import InfexWarning, InvalidSetting
-from infex.lab.environments import Instance, LinearInstance
-from infex.lab.fingerprint import digest
-from infex.lab.simulation.run import Run
-from infex.lab.simulation.simulator import cores, play, play_many
-from infex.lab.specs import LabelledPolicy
-from infex.lab.tasks import Chunk, Task, TaskOutcome, failed, outcome_of
-from infex.models.base import Estimator
-from infex.policies.base import asks_for_problem
+from infex.lab.environments import Instance
+from infex.lab.simulation import Run, play
+from infex.lab.simulation.simulator import cores
+from infex.lab.specs import Facts, PolicySpec, ProblemSpec
 
-MOST_NUMBERS_REMEMBERED = 3 << 19  # in problems: 12 MB, more than a chunk has in its arms
-NUMBERS_BESIDE = 640  # that the objects of a problem take beside its arms, in bytes 5 kB
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
+
+TASK_FORMAT = 4  # raised when the same task comes to play another run
+ROUNDS_OF_A_CHUNK = 100_000  # a tenth of a second, or a second where arms are many
+FEWEST_CHUNKS = 32  # so that all cores are busy and little is lost by an interruption, however few runs
+ROUNDS_OF_A_SHORT_RUN = 200  # a run takes as long as so many rounds before its first
+
+ENGINES = ("local", "dask", "ray", "spark")
+ANY_PORT = "127.0.0.1:0"  # of Dask's page: 8787 may be another cluster's
+CHUNKS_PER_WORKER = 4  # in one wave
+RUNS_OF_A_LARGE_SWEEP = 10_000  # which take so long that starting workers anew does not count
+RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
+SPARK_TRIES = 4  # for a task whose worker died: what a Spark cluster does by default
+DEATHS = {"BrokenProcessPool", "BrokenExecutor", "KilledWorker", "RayActorError"}  # Spark retries by itself
+OTHER_CODE = (
+    "some runs were played in this process alone: workers read other code of yours than it has, as where a "
+    "module was edited after this process had read it"
+)
 
 
-@final
-class RememberedProblems:
-    """The last plain problems that were made in this process; other policies play the same ones.
+# Tasks
 
-    A plain problem is data alone: whoever plays it leaves it as it is.
+
+class Task(NamedTuple):
+    """One run: a problem, a policy and a seed; `key` is a hash of the records of all three."""
+
+    problem: ProblemSpec
+    policy: PolicySpec
+    seed: int
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.policy.label} on {self.problem.label} with seed {self.seed}"
+
+
+def tasks_of(
+    problems: Iterable[ProblemSpec], policies: Iterable[PolicySpec], seeds: Iterable[int]
+) -> list[Task]:
+    """All runs, by problem, policy and seed."""
+    order, records = sorted(seeds), [(policy, policy.key) for policy in policies]
+    found = []
+    for problem in problems:
+        digests = problem.digests(order)
+        for policy, record in records:
+            for seed, content in zip(order, digests, strict=True):
+                text = json.dumps([TASK_FORMAT, problem.label, content, record, seed])
+                key = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+                found.append(Task(problem, policy, seed, key))
+    return found
+
+
+class Outcome(NamedTuple):
+    """What one task gave: columns of one run and its curve, or the traceback of what went wrong.
+
+    `warned` holds the warnings of infex that it gave; a worker has no one to show them to, so the sweep
+    repeats them.
     """
 
-    def __init__(self, most: int = MOST_NUMBERS_REMEMBERED) -> None:
-        self.most, self.held = most, 0
-        self._made: dict[tuple[str, int], LinearInstance] = {}
-        self._lock = threading.Lock()  # a worker of a cluster may play in several threads
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def of(self, task: Task) -> Instance:
-        """The problem of a task."""
-        name = task.content.digest, task.seed
-        found = self._made.get(name) if task.content.is_plain else None
-        if found is not None:
-            return found
-        made = task.recipe.make(task.seed)
-        if task.content.is_plain and isinstance(made, LinearInstance) and made.is_plain:
-            with self._lock:
-                self._keep(name, made)
-        return made
-
-    def _keep(self, name: tuple[str, int], made: LinearInstance) -> None:
-        if name not in self._made:
-            self.held += _numbers(made)
-            self._made[name] = made
-        while self.held > self.most and len(self._made) > 1:
-            self.held -= _numbers(self._made.pop(next(iter(self._made))))
+    key: str
+    facts: Facts
+    curve: tuple[Integers, Floats] | None = None
+    error: str | None = None
+    warned: tuple[Warning, ...] = ()
 
 
-def _numbers(instance: LinearInstance) -> int:
-    return NUMBERS_BESIDE + instance.arms.size + 2 * len(instance.arms)
+def outcome_of(run: Run, key: str, environment: str, policy: str) -> Outcome:
+    """What a run gave, under the names that its problem and its policy have in tables."""
+    facts = {
+        "key": key,
+        "environment": environment,
+        "dim": run.instance.dim,
+        "arms": run.instance.count,
+        "policy": policy,
+        "seed": run.seed,
+        "horizon": run.horizon,
+        "seconds": run.seconds,
+        "explored": run.explored,
+        "optimal": run.optimal,
+        "regret_exploring": run.regret_exploring,
+        "regret_greedy": run.regret_greedy,
+        "log_det_ratio": run.log_det_ratio,
+    }
+    return Outcome(key, facts, run.curve())
 
 
-REMEMBERED_PROBLEMS = RememberedProblems()
+# Chunks, each of which one worker plays
+
+Chunk = tuple[Task, ...]
 
 
-def play_chunk(chunk: Chunk) -> list[TaskOutcome]:
+def chunked(tasks: Iterable[Task]) -> list[Chunk]:
+    """Tasks in chunks, each of all policies on some seeds of one problem, so that a problem is made once.
+
+    A chunk has at most `ROUNDS_OF_A_CHUNK` rounds, if a seed has no more, and fewer where the sweep is small.
+    The longest come first, so that no worker ends long after the others.
+    """
+    groups: dict[tuple[int, int], dict[int, list[Task]]] = {}
+    for task in tasks:
+        place = task.policy.horizon, id(task.problem)
+        groups.setdefault(place, {}).setdefault(task.seed, []).append(task)
+    total = sum(_rounds(some) for seeds in groups.values() for some in seeds.values())
+    most = min(ROUNDS_OF_A_CHUNK, total // FEWEST_CHUNKS)
+    chunks: list[list[Task]] = []
+    for seeds in sorted(groups.values(), key=lambda each: -_cost(next(iter(each.values()))[0])):
+        filled = most
+        for some in seeds.values():
+            filled += _rounds(some)
+            if filled > most:
+                chunks.append([])
+                filled = _rounds(some)
+            chunks[-1] += some
+    return [piece for chunk in chunks for piece in _pieces(chunk)]
+
+
+def _rounds(tasks: Iterable[Task]) -> int:
+    return sum(max(task.policy.horizon, ROUNDS_OF_A_SHORT_RUN) for task in tasks)
+
+
+def _cost(task: Task) -> int:
+    return task.policy.horizon * task.problem.size
+
+
+def _pieces(chunk: list[Task]) -> Iterator[Chunk]:
+    """A chunk in pieces of `ROUNDS_OF_A_CHUNK`, if it has twice as many or more."""
+    size = -(-len(chunk) // max(1, _rounds(chunk) // ROUNDS_OF_A_CHUNK))
+    return (tuple(chunk[first : first + size]) for first in range(0, len(chunk), size))
+
+
+def play_chunk(chunk: Chunk) -> list[Outcome]:
     """Plays the tasks of a chunk, in their order; an error in one stops none of the others."""
-    outcomes: list[TaskOutcome] = []
-    made: dict[tuple[str, int], Instance | str] = {}
-    for _, group in itertools.groupby(chunk.tasks, key=lambda task: (id(task.player), task.recipe.label)):
+    outcomes = []
+    for _, group in itertools.groupby(chunk, key=lambda task: (id(task.problem), task.seed)):
         tasks = list(group)
-        for task in tasks:
-            name = task.recipe.label, task.seed
-            made[name] = made[name] if name in made else _made(task)
-        outcomes += _outcomes(tasks, [made[task.recipe.label, task.seed] for task in tasks])
+        problem: Instance | str
+        try:
+            problem = tasks[0].problem.make(tasks[0].seed)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # a user's code may raise anything, SystemExit too
+            problem = traceback.format_exc()
+        outcomes += [_played(task, problem) for task in tasks]
     return outcomes
 
 
-def _made(task: Task) -> Instance | str:
-    """The problem of a task, or the traceback of what went wrong."""
+def _played(task: Task, problem: Instance | str) -> Outcome:
+    """What a task gives on its problem, or on the traceback of what kept that from being made."""
+    if isinstance(problem, str):
+        return Outcome(task.key, {}, error=problem)
+    policy = task.policy
+    warned: list[Warning] = []
     try:
-        return REMEMBERED_PROBLEMS.of(task)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # a user's code may raise anything, SystemExit too
-        return traceback.format_exc()
-
-
-def _outcomes(tasks: Sequence[Task], made: Sequence[Instance | str]) -> list[TaskOutcome]:
-    """The outcomes of one policy on one problem with many seeds."""
-    plain = [each for each in made if isinstance(each, LinearInstance) and each.is_plain]
-    if 1 < len(plain) == len(tasks) and not _asks_for_more(tasks[0]):
-        try:
-            return _batch(tasks, plain)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # which run it was, and why, is told by playing them one by one
-            pass
-    return [_alone(task, instance) for task, instance in zip(tasks, made, strict=True)]
-
-
-def _asks_for_more(task: Task) -> bool:
-    """Is the policy another one for each problem, because it asks what theory takes for known?"""
-    return asks_for_problem(task.player.policy)
-
-
-def _batch(tasks: Sequence[Task], instances: list[LinearInstance]) -> list[TaskOutcome]:
-    """All in one call; warnings stand with the last, since they are told once for a policy and problem."""
-    player = tasks[0].player
-    seeds = [task.seed for task in tasks]
-    with _noted() as warned:
-        runs = play_many(
-            instances, player.policy, player.horizon, seeds,
-            penalty=player.penalty, workers=1, estimator=_estimator(tasks[0]), paired=True,
-        )  # fmt: skip
-    outcomes = [_outcome(task, run) for task, run in zip(tasks, runs, strict=True)]
-    return [*outcomes[:-1], outcomes[-1]._replace(warned=tuple(warned))]
-
-
-def _alone(task: Task, instance: Instance | str) -> TaskOutcome:
-    if isinstance(instance, str):
-        return failed(task.key, instance)
-    player = task.player
-    try:
-        with _noted() as warned:
+        with _noted(warned):
             run = play(
-                instance, player.policy, player.horizon, task.seed,
-                penalty=player.penalty, estimator=_estimator(task),
+                problem, policy.policy, policy.horizon, task.seed,
+                penalty=policy.penalty, estimator=policy.estimator,
             )  # fmt: skip
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too
-        return failed(task.key, traceback.format_exc(), tuple(warned))
-    return _outcome(task, run)._replace(warned=tuple(warned))
+        return Outcome(task.key, {}, error=traceback.format_exc(), warned=tuple(warned))
+    return outcome_of(run, task.key, task.problem.label, policy.label)._replace(warned=tuple(warned))
 
 
-def _estimator(task: Task) -> Estimator | None:
-    return None if task.player.estimator is None else task.player.estimator.thing
-
-
-def _outcome(task: Task, run: Run) -> TaskOutcome:
-    return outcome_of(run, task.key, task.recipe.label, task.player.label)
-
-
-@contextmanager
-def _noted() -> Iterator[list[Warning]]:
-    """Keeps the warnings of infex that are given inside; all others are shown.
+@contextlib.contextmanager
+def _noted(noted: list[Warning]) -> Iterator[None]:
+    """Notes the warnings of infex that are given inside; all others are shown.
 
     Filters of warnings belong to the process: where a cluster's worker plays in several threads, a warning
-    may be missed or be kept with another run.
+    may be missed or be noted with another run.
     """
-    noted: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", category=InfexWarning)
         try:
-            yield noted
+            yield
         finally:
             noted += [each.message for each in caught if isinstance(each.message, InfexWarning)]
     for each in caught:
@@ -172,112 +212,143 @@ def _noted() -> Iterator[list[Warning]]:
             warnings.showwarning(each.message, each.category, each.filename, each.lineno)
 
 
-class OtherCode(NamedTuple):
-    """The names of runs that a worker did not play, since its code is another."""
-
-    keys: tuple[str, ...]
-
-
-def play_if_same(chunk: Chunk) -> list[TaskOutcome] | OtherCode:
-    """What the tasks of a chunk gave, if this process has the code that they are named by."""
-    return play_chunk(chunk) if has_code_of(chunk) else OtherCode(chunk.keys)
+def play_numbered(number: int, chunk: Chunk) -> tuple[int, list[Outcome] | None]:
+    """A chunk's number, and what its tasks gave; None if this process has other code than they name."""
+    specs = {id(spec): spec for task in chunk for spec in (task.problem, task.policy)}
+    return number, play_chunk(chunk) if all(spec.is_current() for spec in specs.values()) else None
 
 
-def has_code_of(chunk: Chunk) -> bool:
-    """Are policies, estimators and problems of a chunk here what they were where it was made?"""
-    players = {id(task.player): task.player for task in chunk.tasks}
-    problems = {task.recipe.label: task for task in chunk.tasks}
-    return all(map(_is_player, players.values())) and all(map(_is_problem, problems.values()))
+def _unpacked(packed: bytes) -> tuple[int, list[Outcome] | None]:
+    return play_numbered(*pickle.loads(packed))
 
 
-def _is_player(player: LabelledPolicy) -> bool:
-    estimator = None if player.estimator is None else digest(player.estimator.thing)
-    return digest(player.policy) == player.content and estimator == player.estimator_content
-
-
-def _is_problem(task: Task) -> bool:
-    return task.recipe.code() == task.content.code
-
-
-ANY_PORT = "127.0.0.1:0"  # of Dask's page: 8787 may be another cluster's
-ENGINES = ("local", "dask", "ray", "spark")
-CHUNKS_PER_WORKER = 4  # in one wave
-RUNS_OF_A_LARGE_SWEEP = 10_000  # which take so long that starting workers anew does not count
-RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
-OTHER_CODE = (
-    "some runs were played in this process alone: workers read other code of yours than it has, as where a "
-    "module was edited after this process had read it"
-)
-SPARK_TRIES = 4  # for a task whose worker died: what a Spark cluster does by default
+# Engines
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Engine:
     """One of "local" (processes of this machine), "dask", "ray" and "spark", and its address."""
 
-    name: str = "local"
-    scheduler: str | None = None
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        one_of("engine", self.name, ENGINES)
-        if self.scheduler is not None and self.name == "local":
-            raise InvalidSetting(
-                f"a scheduler ({self.scheduler!r}) needs an engine that has one, such as dask"
-            )
-        if self.workers is not None:
-            object.__setattr__(self, "workers", whole("workers", self.workers, least=1))
-
-    @staticmethod
-    def of(engine: Engine | str, scheduler: str | None = None, workers: int | None = None) -> Engine:
-        """An engine from its name, or a given one; a scheduler or workers named here replace its own."""
-        if not isinstance(engine, Engine):
-            return Engine(engine, scheduler, workers)
-        return Engine(
-            engine.name,
-            engine.scheduler if scheduler is None else scheduler,
-            engine.workers if workers is None else workers,
-        )
+    def __init__(self, name: str = "local", scheduler: str | None = None, workers: int | None = None) -> None:
+        self.name = one_of("engine", name, ENGINES)
+        if scheduler is not None and name == "local":
+            raise InvalidSetting(f"a scheduler ({scheduler!r}) needs an engine that has one, such as dask")
+        self.scheduler = scheduler
+        self.workers = None if workers is None else whole("workers", workers, least=1)
+        if name == "local":
+            self.workers = self.workers or cores()
 
     def about(self) -> dict[str, Any]:
         """What a report says of it."""
+        here = cores() if self.name == "local" else None
+        return {"engine": self.name, "workers": self.workers, "cores": here}
+
+    def outcomes(self, chunks: list[Chunk]) -> Iterator[list[Outcome]]:
+        """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
+
+        When workers die again and again with nothing played in between, each task that is left is played
+        alone; if its worker dies twice then, the task is recorded as failed. Chunks whose code workers do
+        not have go to fresh ones; where these do not have it either, this process plays them. The workers of
+        a large sweep end with it: tables are written next, and each worker takes as much memory as 30,000
+        runs.
+        """
         local = self.name == "local"
-        return {
-            "engine": self.name,
-            "workers": (self.workers or cores()) if local else self.workers,
-            "cores": cores() if local else None,
-        }
+        if local and self.workers == 1:
+            yield from map(play_chunk, chunks)
+            return
+        left = dict(enumerate(chunks))
+        other: dict[int, Chunk] = {}
+        yield from self._retried(left, other)
+        if other and local:
+            _end_workers()
+            left, other = other, {}
+            yield from self._retried(left, other)
+        if other:
+            warnings.warn(OTHER_CODE, RuntimeWarning, stacklevel=3)
+        yield from map(play_chunk, other.values())
+        if local and sum(map(len, chunks)) >= RUNS_OF_A_LARGE_SWEEP:
+            _end_workers()
 
-    @property
-    def alone(self) -> bool:
-        """Is everything played in this process?"""
-        return self.name == "local" and (self.workers or cores()) == 1
+    def _retried(self, left: dict[int, Chunk], other: dict[int, Chunk]) -> Iterator[list[Outcome]]:
+        """The outcomes of chunks by number; `other` gets those whose code workers do not have."""
+        in_vain = 0
+        while left and in_vain <= RETRIES_IN_VAIN:
+            before = len(left)
+            try:
+                for number, outcomes in self._played(left):
+                    chunk = left.pop(number)
+                    if outcomes is None:
+                        other[number] = chunk
+                    else:
+                        yield outcomes
+            except Exception as error:
+                if not _is_death(error):
+                    raise
+                in_vain = in_vain + 1 if len(left) == before else 0
+        for task in itertools.chain.from_iterable(left.values()):
+            yield self._alone(task)
 
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[Any]:
-        """joblib's backend of that name, connected."""
-        with contextlib.ExitStack() as stack:
-            backend = stack.enter_context(_connected(self.name, self.scheduler))
-            jobs = (self.workers or cores()) if self.name == "local" else (self.workers or -1)
-            yield stack.enter_context(joblib.parallel_config(backend=backend, n_jobs=jobs))
+    def _alone(self, task: Task, tries: int = 2) -> list[Outcome]:
+        try:
+            ((_, outcomes),) = self._played({0: (task,)})
+        except Exception as error:
+            if not _is_death(error):
+                raise
+            if tries > 1:
+                return self._alone(task, tries - 1)
+            return [Outcome(task.key, {}, error=f"the worker that played it died: {error}")]
+        return outcomes or [Outcome(task.key, {}, error="workers read other code than this process has")]
+
+    def _played(self, chunks: dict[int, Chunk]) -> Iterator[tuple[int, list[Outcome] | None]]:
+        """What workers give for each number, as it comes; in waves where a backend gives all at once."""
+        try:
+            if self.name == "dask":
+                yield from self._on_dask(chunks)
+                return
+            if self.name != "local":
+                (_ray if self.name == "ray" else _spark)(self.scheduler)
+        except ImportError as error:
+            raise InvalidSetting(f"engine {self.name!r} is not installed here: {error}") from None
+        calls = [joblib.delayed(play_numbered)(*each) for each in chunks.items()]
+        name = "loky" if self.name == "local" else self.name
+        with joblib.parallel_config(backend=name, n_jobs=self.workers or -1):
+            if name == "loky":
+                with _deaf():
+                    found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
+                yield from found
+                return
+            run, wave = joblib.Parallel(batch_size=1), CHUNKS_PER_WORKER * joblib.effective_n_jobs()
+            for start in range(0, len(calls), wave):
+                yield from run(calls[start : start + wave])
+
+    def _on_dask(self, chunks: dict[int, Chunk]) -> Iterator[Any]:
+        """The same by Dask's own futures: joblib would play in this process while there is one core."""
+        import cloudpickle  # type: ignore[import-untyped]
+        from dask.distributed import Client, as_completed
+
+        connect: Any = Client
+        here = {"n_workers": self.workers, "threads_per_worker": 1, "dashboard_address": ANY_PORT}
+        try:
+            client = connect(self.scheduler) if self.scheduler else connect(processes=True, **here)
+        except OSError as error:
+            raise InvalidSetting(f"no Dask scheduler answers at {self.scheduler!r}: {error}") from None
+        with client:
+            packed = [cloudpickle.dumps(each) for each in chunks.items()]
+            gather: Any = as_completed
+            for _, found in gather(client.map(_unpacked, packed, pure=False), with_results=True):
+                yield found
 
 
-@contextlib.contextmanager
-def _connected(name: str, scheduler: str | None) -> Iterator[Any]:
-    """joblib's name for an engine, or a backend of its own, while the connection lasts."""
-    if name == "dask":
-        with _dask(scheduler) as backend:
-            yield backend
-        return
-    try:
-        if name == "ray":
-            _ray(scheduler)
-        elif name == "spark":
-            _spark(scheduler)
-    except ImportError as error:
-        raise InvalidSetting(f"engine {name!r} is not installed here: {error}") from None
-    yield "loky" if name == "local" else name
+def _is_death(error: Exception) -> bool:
+    """Does the error say that a worker died? Each engine has an error of its own."""
+    return bool({kind.__name__ for kind in type(error).__mro__} & DEATHS)
+
+
+def _end_workers() -> None:
+    """Ends the workers of this machine; those that start next read all modules anew."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)
 
 
 def _ray(scheduler: str | None) -> None:
@@ -307,98 +378,6 @@ def _spark(scheduler: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _dask(scheduler: str | None) -> Iterator[Any]:
-    """A Dask cluster; with one core (so far), joblib would play in this very process instead."""
-    try:
-        from dask.distributed import Client
-        from joblib._dask import DaskDistributedBackend
-    except ImportError as error:
-        raise InvalidSetting(f"engine 'dask' is not installed here: {error}") from None
-
-    class Cluster(DaskDistributedBackend):  # type: ignore[misc]
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            return max(2, int(super().effective_n_jobs(n_jobs)))
-
-    connect: Any = Client
-    try:
-        client = connect(scheduler) if scheduler else connect(processes=True, dashboard_address=ANY_PORT)
-    except OSError as error:
-        raise InvalidSetting(f"no Dask scheduler answers at {scheduler!r}: {error}") from None
-    with client:
-        yield Cluster(wait_for_workers_timeout=60)
-
-
-def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
-    """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
-
-    When workers die again and again with nothing played in between, each task that is left is played
-    alone; if its worker dies twice then, the task is recorded as failed. Chunks whose code workers do not
-    have go to fresh ones; where these do not have it either, this process plays them. The workers of a large
-    sweep end with it: tables are written next, and each worker takes as much memory as 30,000 runs.
-    """
-    if engine.alone:
-        yield from map(play_chunk, chunks)
-        return
-    other: dict[tuple[str, ...], Chunk] = {}
-    yield from _tried(chunks, engine, other)
-    if other and engine.name == "local":
-        _end_workers()
-        again, other = other, {}
-        yield from _tried(list(again.values()), engine, other)
-    if other:
-        warnings.warn(OTHER_CODE, RuntimeWarning, stacklevel=3)
-    yield from map(play_chunk, other.values())
-    if engine.name == "local" and sum(len(chunk.tasks) for chunk in chunks) >= RUNS_OF_A_LARGE_SWEEP:
-        _end_workers()
-
-
-def _end_workers() -> None:
-    """Ends the workers of this machine; those that start next read all modules anew."""
-    from joblib.externals.loky import get_reusable_executor
-
-    get_reusable_executor().shutdown(wait=True)
-
-
-def _tried(
-    chunks: list[Chunk], engine: Engine, other: dict[tuple[str, ...], Chunk]
-) -> Iterator[list[TaskOutcome]]:
-    """The outcomes of what workers play; `other` gets the chunks whose code they do not have."""
-    left = {chunk.keys: chunk for chunk in chunks}
-    in_vain = 0
-    while left and in_vain <= RETRIES_IN_VAIN:
-        before = len(left)
-        try:
-            for outcomes in _together(list(left.values()), engine):
-                if isinstance(outcomes, OtherCode):
-                    other[outcomes.keys] = left.pop(outcomes.keys)
-                    continue
-                del left[tuple(outcome.key for outcome in outcomes)]
-                yield outcomes
-        except Exception as error:
-            if not _is_death(error):
-                raise
-            in_vain = in_vain + 1 if len(left) == before else 0
-    for chunk in left.values():
-        for task in chunk.tasks:
-            yield _apart(Chunk((task,)), engine)
-
-
-def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome] | OtherCode]:
-    """All chunks as they come; in waves where a backend (ray, spark) only gives all outcomes at once."""
-    work = [joblib.delayed(play_if_same)(chunk) for chunk in chunks]
-    with engine.opened() as settings:
-        if settings["backend"].supports_return_generator:
-            with _deaf():
-                outcomes = joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
-            yield from outcomes
-            return
-        run = joblib.Parallel(batch_size=1)
-        wave = CHUNKS_PER_WORKER * joblib.effective_n_jobs()
-        for start in range(0, len(work), wave):
-            yield from run(work[start : start + wave])
-
-
-@contextlib.contextmanager
 def _deaf() -> Iterator[None]:
     """Workers started here ignore Ctrl-C; this process handles it for all of them."""
     if sys.platform == "win32":  # pragma: no cover - it has no masks of signals
@@ -414,22 +393,77 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[TaskOutcome]:
-    """A chunk of one task, by itself."""
-    try:
-        (outcomes,) = _together([single], engine)
-    except Exception as error:
-        if not _is_death(error):
-            raise
-        if tries > 1:
-            return _apart(single, engine, tries - 1)
-        return [failed(key, f"the worker that played it died: {error}") for key in single.keys]
-    if isinstance(outcomes, OtherCode):
-        return [failed(key, "workers read other code than this process has") for key in single.keys]
-    return outcomes
+# Progress
+
+Progress = Callable[[int, int, int], None]  # runs done, runs in all, runs that failed
 
 
-def _is_death(error: Exception) -> bool:
-    """Does the error say that a worker died? Each engine has an error of its own; Spark retries by itself."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"BrokenProcessPool", "BrokenExecutor", "KilledWorker", "RayActorError"})
+class ProgressBar:
+    """A bar on stderr that begins with the first runs, and leaves no line behind if there is an error.
+
+    It also ends the sweep after a Ctrl-C that was lost where it came, as in code of a user's that catches
+    everything.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        columns = (
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("left"),
+            progress.TimeRemainingColumn(),
+        )
+        self._bar = progress.Progress(*columns, console=console or Console(stderr=True))
+        self._line: TaskID | None = None
+        self._interrupted = False
+
+    def __enter__(self) -> Self:
+        """Listens to Ctrl-C, unless a shell has set it to be ignored, or this is not the main thread."""
+        in_main = threading.current_thread() is threading.main_thread()
+        self._hears = in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._hears:
+            signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def _interrupt(self, *given: object) -> None:
+        self._interrupted = True
+        raise KeyboardInterrupt
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if self._hears:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._bar.live.transient = kind is not None and issubclass(kind, Exception)
+        if self._line is not None:
+            self._bar.stop()
+
+    def show(self, done: int, total: int, failed: int) -> None:
+        """Shows how many of all runs are done, and how many of them failed."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+        if self._line is None:
+            if done == total:
+                return
+            self._line = self._bar.add_task("runs", total=total)
+            self._bar.start()
+        name = "runs" if not failed else f"runs, [red]{failed} failed[/red]"
+        self._bar.update(self._line, completed=done, description=name)
+
+
+@contextlib.contextmanager
+def showing(progress: Progress | bool | None) -> Iterator[Progress]:
+    """What is told how far a sweep is: a user's function, a bar for True, nothing for None or False."""
+    if progress is True:
+        with ProgressBar() as bar:
+            yield bar.show
+    elif progress is None or progress is False:
+        yield lambda done, total, failed: None
+    elif callable(progress):
+        yield progress
+    else:
+        raise InvalidSetting(
+            f"progress must be True, or a function of (done, total, failed), got {progress!r}"
+        )

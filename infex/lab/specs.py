@@ -8,9 +8,11 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, final, runtime_checkable
+from typing import Any, Literal, NamedTuple, final
 
-from infex.checks import hint, plain, safe_repr, settings_by_name
+import numpy as np
+
+from infex.checks import hint, plain, safe_repr, set_fields, settings_by_name
 from infex.errors import InfexError, InvalidSetting
 from infex.lab import environments
 from infex.lab.expressions import Kind, load, read, read_calls
@@ -20,23 +22,22 @@ from infex.lab.simulation.simulator import checked_instance
 from infex.models.base import checked_estimator
 from infex.policies import Infex, Policy
 from infex.policies.base import checked, lacks_delta, resolve_defaults
-from infex.registry import label_of, setting_text, stream_name
+from infex.registry import described, label_of, setting_text, stream_name
 from infex.schedules.base import has
 
-
-@runtime_checkable
-class Wrapper(Protocol):
-    """A policy with a `base`, such as `Infex`, or a user's own."""
-
-    base: Policy | None
-
-
-def base_in(policy: object) -> Policy | None:
-    """The policy that another one holds; None if it holds none."""
-    return policy.base if isinstance(policy, Wrapper) else None
-
-
+Facts = dict[str, Any]
 Delta = float | Literal["1/T"]
+
+RUN_FACTS = (
+    "key", "environment", "dim", "arms", "policy", "seed", "horizon", "seconds", "explored", "optimal",
+    "regret_exploring", "regret_greedy", "log_det_ratio",
+)  # fmt: skip
+TAKEN = {*RUN_FACTS, "t", "regret", "kind", "base", "schedule", "penalty", "estimator"}  # names of columns
+EXAMPLES = {"dim": "10", "context_dim": "5", "arms": "100", "gap": "0.1"}  # what an error shows to type
+TABLE_WORDS = ("kind", "object", "label")  # keys of a table that are no settings
+
+
+# Policies
 
 
 class Named(NamedTuple):
@@ -51,11 +52,11 @@ class Named(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class LabelledPolicy:
+class PolicySpec:
     """A policy as it is played, under the name it has in tables, with all else that a run needs.
 
     `base` and `schedule` are the names of an `Infex`'s parts; `names` are those that the user gave. The
-    estimator None is ridge regression.
+    estimator None is ridge regression. `digests` are of the policy and the estimator.
     """
 
     policy: Any
@@ -65,47 +66,126 @@ class LabelledPolicy:
     names: tuple[str, ...]
     horizon: int
     penalty: float
-    estimator: Named | None = None
-    content: str = field(init=False, repr=False)  # a digest of the policy
-    stream: str = field(init=False, repr=False)  # the name of its draws
-    estimator_content: str | None = field(init=False, repr=False)
+    estimator: Any
+    estimator_label: str
+    digests: tuple[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "content", digest(self.policy))
-        object.__setattr__(self, "stream", stream_name(self.policy))
-        estimator = None if self.estimator is None else digest(self.estimator.thing)
-        object.__setattr__(self, "estimator_content", estimator)
+        set_fields(self, digests=(digest(self.policy), digest(self.estimator)))
+
+    def is_current(self) -> bool:
+        """Has this process the code that the policy had where it was made?"""
+        return self.digests == (digest(self.policy), digest(self.estimator))
+
+    @property
+    def key(self) -> list[Any]:
+        """What tells its runs from those of others, as plain data."""
+        name, settings = stream_name(self.policy), (self.horizon, self.penalty, self.estimator_label)
+        return [self.label, name, *settings, *self.digests]
+
+    def facts(self) -> Facts:
+        """Its settings by the names of their columns, and a digest of the policy as `content`."""
+        facts = {"policy": self.label, "horizon": self.horizon, "penalty": self.penalty}
+        facts |= policy_facts(self.policy) | {"estimator": self.estimator_label, "content": self.digests[0]}
+        if self.estimator is not None:
+            kind, settings, _ = described(self.estimator)
+            facts |= {"estimator_kind": kind}
+            facts |= {f"estimator_{name}": _plain(each) for name, each in settings.items()}
+        names = {"base": self.base, "schedule": self.schedule}
+        return facts | {name: label for name, label in names.items() if label is not None}
+
+
+def policy_facts(policy: Policy) -> Facts:
+    """The settings of a policy by the names of their columns.
+
+    >>> from infex import Infex, LinUCB, every
+    >>> facts = policy_facts(Infex(LinUCB(delta=0.1), every(20)))
+    >>> [facts[name] for name in ("kind", "base", "base_kind", "schedule", "period", "delta")]
+    ['Infex', 'LinUCB(delta=0.1)', 'LinUCB', 'every(20)', 20, 0.1]
+    """
+    kind, settings, _ = described(policy)
+    facts: Facts = {"kind": kind}
+    for name, value in settings.items():
+        if name == "schedule" and has(value, "explores"):
+            facts |= {"schedule": label_of(value)} | _schedule_facts(value)
+        elif name != "base" or value is None:
+            facts[f"policy_{name}" if name in TAKEN else name] = _plain(value)
+    base = settings.get("base")
+    if base is not None:  # settings that the policy around it has too are in columns of the base
+        inner = policy_facts(base)
+        facts |= {"base": label_of(base), "base_kind": inner.pop("kind")}
+        facts |= {f"base_{name}" if name in facts else name: value for name, value in inner.items()}
+    return facts
+
+
+def _schedule_facts(schedule: object) -> Facts:
+    """Its kind and settings, and those of a schedule inside it."""
+    kind, settings, _ = described(schedule)
+    facts: Facts = {"schedule_kind": kind}
+    for name, value in settings.items():
+        if name == "schedule" and has(value, "explores"):
+            facts |= _schedule_facts(value)
+        elif not isinstance(value, list | tuple):
+            facts["period" if name in ("m", "period") else f"schedule_{name}"] = _plain(value)
+    return facts | {"schedule_kind": kind}
+
+
+def _plain(value: object) -> Any:
+    """A setting as JSON has it: a number, a text, or nothing."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    return value.item() if isinstance(value, np.generic) else setting_text(value)
 
 
 def named(given: object, kind: Kind, name: str | None = None) -> list[Named]:
-    """The policies, schedules or estimators that a text or an object stands for, perhaps under a name.
+    """The policies, schedules or estimators that a text, an object or a named list of them stands for.
 
     >>> [each.label for each in named("LinUCB(scale=[0.1, 0.5])", "policy", "mine")]
     ['mine(scale=0.1)', 'mine(scale=0.5)']
     """
+    if isinstance(given, list | tuple) and name is not None:
+        found = [each for item in given for each in named(item, kind)]
+        words = _differences(found, policy_facts if kind == "policy" else lambda it: described(it).settings)
+        return [each._replace(label=_called(name, [word])) for each, word in zip(found, words, strict=True)]
+    if given is None and kind == "estimator":
+        return [Named(None, name or "Ridge")]
     if not isinstance(given, str):
-        found = _object(_of_kind(given, kind))
-        return [found if name is None else found._replace(label=name)]
+        thing = _checked(given, kind)
+        parts = (label_of(thing.base), label_of(thing.schedule)) if isinstance(thing, Infex) else ()
+        return [Named(thing, name or label_of(thing), *parts)]
     readings = read(given, kind)
-    labels = [each.label for each in readings]
-    if name is not None:
-        one = len(readings) == 1
-        labels = [name if one else f"{name}({', '.join(each.varied)})" for each in readings]
+    names = (given,) if name is None else (given, name)
     return [
         Named(
-            _of_kind(each.make(), kind), label, each.base, each.schedule, (given, *([name] if name else []))
+            _checked(each.make(), kind),
+            each.label if name is None else _called(name, each.varied if len(readings) > 1 else ()),
+            each.base,
+            each.schedule,
+            names,
         )
-        for each, label in zip(readings, labels, strict=True)
+        for each in readings
     ]
 
 
-def _object(thing: Any) -> Named:
-    if not isinstance(thing, Infex):
-        return Named(thing, label_of(thing))
-    return Named(thing, label_of(thing), label_of(thing.base), label_of(thing.schedule))
+def _differences(found: Sequence[Named], facts_of: Callable[[Any], Facts]) -> list[str]:
+    """What tells things of a list apart: settings that vary, as `scale=0.1`; else their labels."""
+    if len(found) == 1:
+        return [""]
+    facts = [{} if each.thing is None else facts_of(each.thing) for each in found]
+    texts = [{name: setting_text(value) for name, value in each.items()} for each in facts]
+    names = [name for name in texts[0] if name not in ("base", "schedule")]
+    alike = all(text.keys() == texts[0].keys() for text in texts)
+    varied = [name for name in names if alike and len({text[name] for text in texts}) > 1]
+    words = [", ".join(f"{name}={text[name]}" for name in varied) for text in texts]
+    return words if len({*words}) == len(words) and "kind" not in varied else [each.label for each in found]
 
 
-def _of_kind(given: Any, kind: Kind) -> Any:
+def _called(name: str, words: Iterable[str]) -> str:
+    told = ", ".join(words)
+    return f"{name}({told})" if told else name
+
+
+def _checked(given: Any, kind: Kind) -> Any:
     """A copy of a policy, a schedule or an estimator: a sweep plays it as it was given."""
     (thing,) = own_copies(**{kind: given})
     if kind == "policy":
@@ -132,189 +212,173 @@ def combined(
     ]
 
 
-def entrants(
-    players: Sequence[Named],
+def policy_specs(
+    policies: Iterable[Named],
     horizon: int,
     deltas: Sequence[Delta],
     penalties: Sequence[float],
-    estimators: Sequence[Named | None],
-) -> Iterator[LabelledPolicy]:
+    estimators: Sequence[Named],
+) -> Iterator[PolicySpec]:
     """All of them over a horizon, with every penalty and estimator, and every delta where they say none.
 
     A name tells what varies: a delta that the sweep says as a number, and penalty and estimator where
     there are several. What all share is in the table's columns alone.
     """
-    for player, penalty, estimator in itertools.product(players, penalties, estimators):
-        shared = _varied(penalty, penalties) + _varied(estimator, estimators)
-        for delta in deltas if lacks_delta(player.thing) else deltas[:1]:
-            policy = resolve_defaults(player.thing, 1.0 / horizon if delta == "1/T" else delta)
-            tells = policy is not player.thing and (delta != "1/T" or len(deltas) > 1)
-            label, base = (
-                _labels(player, policy, delta, shared) if tells else _suffixed(player, shared, shared)
-            )
-            names = tuple(dict.fromkeys((player.label, *player.names)))
-            yield LabelledPolicy(policy, label, base, player.schedule, names, horizon, penalty, estimator)
+    for given, penalty, estimator in itertools.product(policies, penalties, estimators):
+        shared = [f"penalty={plain(penalty)}"] if len(penalties) > 1 else []
+        shared += [f"estimator={estimator.label}"] if len(estimators) > 1 else []
+        for delta in deltas if lacks_delta(given.thing) else deltas[:1]:
+            policy: Any = resolve_defaults(given.thing, 1.0 / horizon if delta == "1/T" else delta)
+            told = delta if delta != "1/T" or len(deltas) > 1 else None
+            label, base = _relabelled(given.label, given.thing, policy, told, shared), given.base
+            if base is not None:
+                base = _relabelled(base, given.thing.base, policy.base, told, shared)
+            names = tuple(dict.fromkeys((given.label, *given.names)))
+            yield PolicySpec(
+                policy, label, base, given.schedule, names, horizon, penalty, estimator.thing, estimator.label
+            )  # fmt: skip
 
 
-def _varied(value: float | Named | None, values: Sequence[object]) -> list[str]:
-    """What a name says of a penalty or an estimator, if there are several."""
-    if len(values) == 1:
-        return []
-    if isinstance(value, float):
-        return [f"penalty={plain(value)}"]
-    return [f"estimator={'Ridge' if value is None else value.label}"]
-
-
-def _labels(player: Named, policy: Policy, delta: Delta, shared: list[str]) -> tuple[str, str | None]:
-    """The names of a policy and of its base once the sweep has said a delta.
+def _relabelled(label: str, before: object, after: object, delta: Delta | None, shared: list[str]) -> str:
+    """The name of a policy or a base once the sweep has filled in a delta, if that is to be told.
 
     What has an expression is called as if it had said the delta itself.
     """
-    told = [f"delta={delta if isinstance(delta, str) else plain(delta)}", *shared]
-    base, filled = base_in(player.thing), base_in(policy)
-    label, own = _suffixed(player, told, told if filled is not base else shared)
-    if delta != "1/T" and player.label == label_of(player.thing):
-        label = _with(label_of(policy), shared)
-    if delta != "1/T" and player.base is not None and player.base == label_of(base):
-        own = _with(label_of(filled), shared)
-    return label, own
+    words = shared
+    if delta is not None and after is not before:
+        if delta != "1/T" and label == label_of(before):
+            label = label_of(after)
+        else:
+            words = [f"delta={delta if isinstance(delta, str) else plain(delta)}", *shared]
+    return f"{label} [{', '.join(words)}]" if words else label
 
 
-def _suffixed(player: Named, words: list[str], base_words: list[str]) -> tuple[str, str | None]:
-    return _with(player.label, words), None if player.base is None else _with(player.base, base_words)
-
-
-def _with(name: str, words: list[str]) -> str:
-    return f"{name} [{', '.join(words)}]" if words else name
-
-
-EXAMPLES = {
-    "dim": "10",
-    "context_dim": "5",
-    "arms": "100",
-    "gap": "0.1",
-}  # what an error shows a user to type
-NO_DEFAULTS = (None, inspect.Parameter.empty)
-TABLE_WORDS = ("kind", "object", "label")  # keys of a table that are no settings
-
-
-@runtime_checkable
-class Defined(Protocol):
-    """A function or a class, which knows where it was defined."""
-
-    __module__: str
-    __qualname__: str
-
-
-class ProblemContent(NamedTuple):
-    """A digest of a problem, whether it is plain (`LinearInstance.is_plain`), and the numbers in its arms.
-
-    `code` is a digest of what makes it, whatever the seed.
-    """
-
-    digest: str
-    is_plain: bool
-    numbers: int
-    code: str
+# Problems
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ProblemSpec:
     """A problem for each seed: one of `infex.lab.environments` by its settings, or a user's.
 
-    `source` is a kind such as "gaussian", `package.module:object`, or an instance; an object that
-    can be called is called with its settings and the seed.
+    `source` is a kind such as "gaussian", `package.module:object`, or an instance; an object that can be
+    called is called with its settings and the seed. `size` is how many numbers its arms have, if that is
+    known; `facts` are its settings by the names of their columns.
     """
 
     source: Any
-    settings: tuple[tuple[str, Any], ...] = ()
-    label: str = ""
+    settings: tuple[tuple[str, Any], ...]
+    label: str
+    facts: Facts
+    size: int = 1
+    code: str = field(init=False, repr=False)  # a digest of what makes it
 
     def __post_init__(self) -> None:
-        if not self.label:
-            object.__setattr__(self, "label", self._described())
+        set_fields(self, code=self._code())
+
+    def is_current(self) -> bool:
+        """Has this process the code that the problem had where it was made?"""
+        return self.code == self._code()
 
     def make(self, seed: int) -> environments.Instance:
         """The instance of one seed."""
-        (source,) = own_copies(problem=self.maker())
+        (source,) = own_copies(problem=self._source())
         made = seeded(source, dict(self.settings), seed) if callable(source) else source
         return checked_instance(made)
 
-    def maker(self) -> Any:
+    def _source(self) -> Any:
         """The function that makes the problem, or the instance itself."""
-        if self.is_of_a_kind:
+        if self._is_built_in:
             return environments.PROBLEMS[self.source]
         return load(self.source) if isinstance(self.source, str) else self.source
 
-    def contents(self, seeds: Sequence[int]) -> list[ProblemContent]:
-        """What the problem of each seed is; its digest is of settings, or of what a user's object gives."""
-        code = self.code()
-        if not self.is_of_a_kind:
-            return [self._content(seed, code) for seed in seeds]
-        return [self._content(seeds[0], code, code)] * len(seeds)
+    @property
+    def _is_built_in(self) -> bool:
+        return isinstance(self.source, str) and self.source in environments.PROBLEMS
 
-    def code(self) -> str:
-        """A digest of what makes the problem: its settings, and a user's function or object; "" of none."""
+    def _code(self) -> str:
+        """A digest of its settings, and of a user's function or object; "" if that cannot be loaded."""
         with contextlib.suppress(InfexError):  # it cannot be loaded here; playing it will record why
-            return digest((self.source if self.is_of_a_kind else self.maker(), self.settings))
+            return digest((self.source if self._is_built_in else self._source(), self.settings))
         return ""
 
-    def _content(self, seed: int, code: str, known: str | None = None) -> ProblemContent:
+    def digests(self, seeds: Sequence[int]) -> list[str]:
+        """A digest of the problem of each seed: of its settings, or of what a user's object gives."""
+        if self._is_built_in:
+            return [self.code] * len(seeds)
+        return [self._digest(seed) for seed in seeds]
+
+    def _digest(self, seed: int) -> str:
         try:
-            made = self.make(seed)
-            plain = isinstance(made, environments.LinearInstance) and made.is_plain
-            content = digest(made) if known is None else known
-            return ProblemContent(content, plain, made.count * made.dim, code)
+            return digest(self.make(seed))
         except KeyboardInterrupt:
             raise
         except BaseException:  # a user's code may raise anything; playing it will record what
-            return ProblemContent(known or "", False, 0, code)
-
-    @property
-    def is_of_a_kind(self) -> bool:
-        """Is it one of `infex.lab.environments` by its settings?"""
-        return isinstance(self.source, str) and self.source in environments.PROBLEMS
-
-    def _described(self) -> str:
-        if isinstance(self.source, str):
-            words = [f"{name}={setting_text(value)}" for name, value in self.settings]
-            return f"{self.source}({', '.join(words)})" if words or self.is_of_a_kind else self.source
-        if callable(self.source):
-            return _called(self.source)
-        if isinstance(self.source, environments.Instance):
-            return f"{type(self.source).__name__}({self.source.key:016x})"
-        return label_of(self.source)
+            return ""
 
 
-def recipes(given: object, name: str | None = None) -> list[Recipe]:
-    """The problems that a text, a table, an instance or a function of a seed stands for.
+def problem_specs(given: object, name: str | None = None) -> list[ProblemSpec]:
+    """The problems that a text, a table, an instance, a function of a seed or a named list stands for.
 
     A text such as "gaussian(dim=[5, 10], arms=100)" stands for one problem for each value of its lists.
     `name` takes the place of their labels.
     """
+    if isinstance(given, list | tuple) and name is not None:
+        found = [each for item in given for each in problem_specs(item)]
+        return [replace(each, label=_called(name, [each.label] if len(found) > 1 else ())) for each in found]
+    varied: list[Sequence[str]] = [()]
     if isinstance(given, str):
-        found = [(_of_text(given, *call[:3]), call.varied) for call in read_calls(given)]
+        calls = read_calls(given)
+        found, varied = [_of_text(given, *call[:3]) for call in calls], [call.varied for call in calls]
     elif isinstance(given, Mapping):
-        found = list(_of_table(given))
+        found, varied = _of_table(given)
         name = name or given.get("label") or None
     else:
-        found = [(given if isinstance(given, Recipe) else _of_object(given), ())]
+        found = [_of_object(given)]
     if name is None:
-        return [each for each, _ in found]
-    one = len(found) == 1
-    return [replace(each, label=name if one else f"{name}({', '.join(varied)})") for each, varied in found]
+        return found
+    words = varied if len(found) > 1 else [()]
+    return [replace(each, label=_called(name, word)) for each, word in zip(found, words, strict=True)]
 
 
-def _of_object(given: Any) -> Recipe:
+def _of_object(given: Any) -> ProblemSpec:
+    """An instance, a problem of a user's or a function of a seed."""
     if not callable(given):
         checked_instance(given)
-    return Recipe(*own_copies(problem=given))
+    (source,) = own_copies(problem=given)
+    if callable(source):
+        label = _function_label(source)
+    elif isinstance(source, environments.Instance):
+        label = f"{type(source).__name__}({source.key:016x})"
+    else:
+        label = label_of(source)
+    kind, settings, _ = described(source)
+    return ProblemSpec(source, (), label, _problem_facts(kind, settings))
 
 
-def _of_text(text: str, name: str, settings: dict[str, Any], texts: dict[str, str]) -> Recipe:
+def _problem_facts(kind: str, settings: Mapping[str, Any]) -> Facts:
+    """Settings by the names of their columns; dimension and arms are columns of every run."""
+    plain = {
+        f"environment_{name}": _plain(value)
+        for name, value in settings.items()
+        if name not in ("dim", "arms") and not isinstance(value, np.ndarray)
+    }
+    return {"environment_kind": kind} | plain
+
+
+def _function_label(source: object) -> str:
+    """A name for a function that makes problems: where it was defined, and the arguments of a partial."""
+    if isinstance(source, functools.partial):
+        words = [*map(setting_text, source.args)]
+        words += [f"{name}={setting_text(value)}" for name, value in source.keywords.items()]
+        return _called(_function_label(source.func), words)
+    defined: Any = source if isinstance(getattr(source, "__qualname__", None), str) else type(source)
+    return f"{defined.__module__}:{defined.__qualname__}"
+
+
+def _of_text(text: str, name: str, settings: Facts, texts: dict[str, str]) -> ProblemSpec:
     if name in environments.PROBLEMS and "(" in text:
-        return of_kind(name, settings, texts)
+        return _of_kind(name, settings, texts)
     if ":" not in name:
         raise InvalidSetting(
             "an environment must be like 'gaussian(dim=10, arms=100)', one of "
@@ -323,30 +387,31 @@ def _of_text(text: str, name: str, settings: dict[str, Any], texts: dict[str, st
     return _of_reference(name, settings, texts)
 
 
-def _of_reference(reference: str, settings: dict[str, Any], texts: dict[str, str]) -> Recipe:
+def _of_reference(reference: str, settings: Facts, texts: dict[str, str]) -> ProblemSpec:
+    """A user's object by its name, with settings if it is a function that takes them."""
     source = load(reference)
     if not callable(source):
         checked_instance(source)
         if settings:
             raise InvalidSetting(f"{reference!r} takes no settings: it is an instance")
     elif settings:
-        _refuse_unknown(reference, source, settings)
-    words = ", ".join(f"{name}={text}" for name, text in texts.items())
-    return Recipe(reference, tuple(settings.items()), f"{reference}({words})" if words else reference)
+        taken = inspect.signature(source).parameters
+        if not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+            _refuse_unknown(reference, settings, [name for name in taken if name != "seed"], TABLE_WORDS)
+    label = _called(reference, [f"{name}={text}" for name, text in texts.items()])
+    return ProblemSpec(reference, tuple(settings.items()), label, _problem_facts(reference, settings))
 
 
-def _refuse_unknown(reference: str, source: Callable[..., Any], settings: dict[str, Any]) -> None:
-    taken = inspect.signature(source).parameters
-    known = [name for name in taken if name != "seed"]
+def _refuse_unknown(
+    kind: str, settings: Iterable[str], known: Sequence[str], beside: Iterable[str] = ()
+) -> None:
     for name in settings:
-        if name not in taken and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
-            raise InvalidSetting(
-                f"{reference} has no setting {name!r}{hint(name, [*known, *TABLE_WORDS])}; "
-                f"it has {', '.join(known) or 'none'}"
-            )
+        if name not in known:
+            near, listed = hint(name, [*known, *beside]), ", ".join(known) or "none"
+            raise InvalidSetting(f"{kind} has no setting {name!r}{near}; it has {listed}")
 
 
-def _of_table(table: Mapping[str, Any]) -> Iterable[tuple[Recipe, tuple[str, ...]]]:
+def _of_table(table: Mapping[str, Any]) -> tuple[list[ProblemSpec], list[Sequence[str]]]:
     """A table has a kind, settings whose lists stand for their values, and perhaps a label."""
     kind = str(table.get("kind"))
     if kind != "object" and kind not in environments.PROBLEMS:
@@ -355,58 +420,52 @@ def _of_table(table: Mapping[str, Any]) -> Iterable[tuple[Recipe, tuple[str, ...
     if kind == "object" and not isinstance(table.get("object"), str):
         raise InvalidSetting("the key `object` is missing: 'package.module:object'")
     words = TABLE_WORDS if kind == "object" else ("kind", "label")
-    names = [name for name in table if name not in words]
-    choices = [_choices(name, table[name]) for name in names]
+    given = {name: value for name, value in table.items() if name not in words}
+    for name, value in given.items():
+        if value == []:
+            raise InvalidSetting(f"an empty list of {name}; say one number or more")
+    found: list[ProblemSpec] = []
+    varied: list[Sequence[str]] = []
+    choices = [value if isinstance(value, list) else [value] for value in given.values()]
     for values in itertools.product(*choices):
-        settings = dict(zip(names, values, strict=True))
+        settings = dict(zip(given, values, strict=True))
         texts = {name: setting_text(value) for name, value in settings.items()}
-        varied = tuple(f"{name}={texts[name]}" for name in names if isinstance(table[name], list))
-        make = (
-            functools.partial(of_kind, kind)
-            if kind in environments.PROBLEMS
-            else functools.partial(_of_reference, table["object"])
-        )
-        yield make(settings, texts), varied
+        make = functools.partial(_of_reference, table["object"]) if kind == "object" else None
+        found.append(make(settings, texts) if make else _of_kind(kind, settings, texts))
+        varied.append([f"{name}={texts[name]}" for name in given if isinstance(given[name], list)])
+    return found, varied
 
 
-def _choices(name: str, value: object) -> list[Any]:
-    """The values of a list, one after the other; a list in a list is one value."""
-    if value == []:
-        raise InvalidSetting(f"an empty list of {name}; say one number or more")
-    return value if isinstance(value, list) else [value]
+def _of_kind(kind: str, settings: Facts, texts: dict[str, str]) -> ProblemSpec:
+    """A problem of `infex.lab.environments` by its settings, made once to check them.
 
-
-def of_kind(kind: str, settings: dict[str, Any], texts: dict[str, str] | None = None) -> Recipe:
-    """A problem of `infex.lab.environments` by its settings, tried at once; defaults are left out."""
-    asked = environments.settings_of(environments.PROBLEMS[kind])
-    _refuse_other(kind, asked, settings)
-    Recipe(kind, tuple(settings.items())).make(seed=0)
-    unsaid = asked | _unsaid(kind, asked, settings)
-    named = [name for name in asked if name in settings and not _is_default(settings[name], unsaid[name])]
-    written = {name: setting_text(value) for name, value in settings.items()} | (texts or {})
-    label = f"{kind}({', '.join(f'{name}={written[name]}' for name in named)})"
-    return Recipe(kind, tuple((name, settings[name]) for name in named), label)
-
-
-def _unsaid(kind: str, asked: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """What an instance has where a setting has no default by that name, such as the law of its rewards."""
-    said = {name: value for name, value in settings.items() if asked[name] is not None}
-    made = settings_by_name(Recipe(kind, tuple(said.items())).make(seed=0))
-    return {name: value for name, value in made.items() if name in asked and asked[name] is None}
-
-
-def _refuse_other(kind: str, asked: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Refuses settings that a problem does not have, and those that are missing."""
-    for name in settings:
-        if name not in asked:
-            raise InvalidSetting(
-                f"{kind} has no setting {name!r}{hint(name, asked)}; it has {', '.join(asked)}"
-            )
+    Settings that have their defaults are left out. A default None, as of the law of rewards, stands for what
+    an instance has that was made without.
+    """
+    make = environments.PROBLEMS[kind]
+    asked = environments.settings_of(make)
+    _refuse_unknown(kind, settings, list(asked))
     required = [name for name, default in asked.items() if default is inspect.Parameter.empty]
     for name in required:
         if name not in settings:
             words = ", ".join(f"{each}={EXAMPLES.get(each, '...')}" for each in required)
             raise InvalidSetting(f"{kind} needs {name}, as in {kind}({words})")
+    plainly = {name: value for name, value in settings.items() if asked[name] is not None}
+    made = make(**settings, seed=0)
+    bare = made if len(plainly) == len(settings) else make(**plainly, seed=0)
+    values, defaults = (
+        asked | {name: each for name, each in settings_by_name(one).items() if asked.get(name, 0) is None}
+        for one in (made, bare)
+    )
+    said = {name: settings[name] for name in asked if name in settings}
+    said = {name: value for name, value in said.items() if not _is_default(value, defaults[name])}
+    label = f"{kind}({', '.join(f'{name}={texts[name]}' for name in said)})"
+    facts = _problem_facts(kind, values | settings)
+    return ProblemSpec(kind, tuple(said.items()), label, facts, made.count * made.dim)
+
+
+def _is_default(value: object, default: object) -> bool:
+    return type(value) in (int, float, str, bool, type(None)) and value == default
 
 
 def kinds() -> list[str]:
@@ -415,22 +474,16 @@ def kinds() -> list[str]:
     >>> kinds()[0]
     'changing(dim, arms, best=moving, gap=0.1, rewards, noise, degrees, link, moves, late)'
     """
-    return [
-        f"{kind}({', '.join(_asked_of(environments.PROBLEMS[kind]))})"
-        for kind in sorted(environments.PROBLEMS)
-    ]
+    found = []
+    for kind in sorted(environments.PROBLEMS):
+        asked = environments.settings_of(environments.PROBLEMS[kind]).items()
+        none = (None, inspect.Parameter.empty)
+        words = [name if each in none else f"{name}={setting_text(each)}" for name, each in asked]
+        found.append(f"{kind}({', '.join(words)})")
+    return found
 
 
-def _asked_of(make: Callable[..., Any]) -> list[str]:
-    asked = environments.settings_of(make).items()
-    return [name if each in NO_DEFAULTS else f"{name}={setting_text(each)}" for name, each in asked]
-
-
-def _is_default(value: object, default: object) -> bool:
-    return type(value) in (int, float, str, bool, type(None)) and value == default
-
-
-def seeded(function: Callable[..., Any], settings: dict[str, Any], seed: int) -> Any:
+def seeded(function: Callable[..., Any], settings: Facts, seed: int) -> Any:
     """What a function gives for its settings and a seed.
 
     The seed goes to a parameter called `seed`, or else to the first that has no default and is no
@@ -450,16 +503,7 @@ def seeded(function: Callable[..., Any], settings: dict[str, Any], seed: int) ->
         return function(**settings, **{due[0].name if due else "seed": seed})
     if free and not settings:
         raise InvalidSetting(
-            f"which parameter of {_called(function)} is the seed? Call it `seed`, or give it no default"
+            f"which parameter of {_function_label(function)} is the seed? Call it `seed`, or give it no "
+            "default"
         )
     return function(**settings)
-
-
-def _called(source: object) -> str:
-    """A name for a function that makes problems: where it was defined, and the arguments of a partial."""
-    if isinstance(source, functools.partial):
-        words = [*map(setting_text, source.args)]
-        words += [f"{name}={setting_text(value)}" for name, value in source.keywords.items()]
-        return f"{_called(source.func)}({', '.join(words)})"
-    named = source if isinstance(source, Defined) else type(source)
-    return f"{named.__module__}:{named.__qualname__}"

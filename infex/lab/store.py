@@ -6,11 +6,13 @@ import contextlib
 import json
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Self, final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
@@ -18,59 +20,79 @@ import pyarrow.parquet
 from infex.errors import DamagedFile, ForeignFolder, InvalidSetting
 from infex.files import replace, replacing
 from infex.lab.results import Results
-from infex.lab.table import RUN_COLUMNS, RUN_LISTS, by_run, in_order, once, runs_of
-from infex.lab.tasks import TaskOutcome
+from infex.lab.runner import Outcome
+from infex.lab.table import (
+    ROWS_AT_A_TIME,
+    RUN_COLUMNS,
+    RUN_LISTS,
+    by_round,
+    by_run,
+    codes_of,
+    ends_of,
+    runs_of,
+)
 
 SWEEP_FILE = "sweep.json"
 RESULTS_FILE = "results.parquet"
+FAILURES_FILE = "failures.json"
 RUNS_FOLDER = "runs"
 LOCK_FILE = ".lock"
 PART_NAME = re.compile(r"[0-9a-f]{32}\.arrow")
 READING_TRIES = 5  # without locks, another process may join files while they are read
+REMEDIES = {
+    ".arrow": "take it away, and its runs are played again",
+    ".parquet": "the command that played the sweep writes it anew",
+    ".json": "the command that played the sweep writes it anew",
+}
 
 
 @final
 class Folder:
     """Finished runs in `runs/`, one file for each chunk; at the end the table, the summary and what failed.
 
-    Without a path it keeps them in memory alone. One process writes to a folder at a time. With
-    `force`, a folder with other contents is written to, and runs that are there are not read; they
-    are removed as soon as there is a new one.
+    Without a path it keeps them in memory alone. One process writes to a folder at a time. With `force`, a
+    folder with other contents is written to, and runs that are there are not read; they are removed as soon
+    as there is a new one.
     """
 
     def __init__(self, path: str | Path | None, *, force: bool = False) -> None:
         self.path = None if path is None else Path(path)
-        self._lock: IO[bytes] | None = None
+        self._lock = contextlib.ExitStack()
         self._parts: list[Path] = []  # files read or written here, removed when they are joined
         self._old: list[Path] = []  # files to be removed as soon as there is a new run
         self._tables: list[pa.Table] = []  # one row for each run
         if self.path is None:
             return
-        try:
-            self._lock = _claimed(self.path, force)
-            self._open(self.path, force)
-        except BaseException as error:
-            self.__exit__()
-            if isinstance(error, OSError):
-                raise InvalidSetting(f"cannot write to {path}: {error.strerror or error}") from error
-            raise
-
-    def _open(self, path: Path, force: bool) -> None:
-        if not (path / SWEEP_FILE).exists():
-            replace(path / SWEEP_FILE, b"{}\n")
-        (path / RUNS_FOLDER).mkdir(exist_ok=True)
-        if force:
-            self._old = _parts(path)
-        else:
-            self._parts, tables = _read_parts(path)
-            self._tables += tables
+        with contextlib.ExitStack() as stack, _named_errors(self.path):
+            stack.enter_context(_claimed(self.path, force))
+            if not (self.path / SWEEP_FILE).exists():
+                replace(self.path / SWEEP_FILE, b"{}\n")
+            (self.path / RUNS_FOLDER).mkdir(exist_ok=True)
+            if force:
+                self._old = self._files()
+            else:
+                self._parts, self._tables = self._read()
+            self._lock = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._lock is not None:
-            self._lock.close()
+        self._lock.close()
+
+    def _files(self) -> list[Path]:
+        """The files of runs that are there; others are a user's."""
+        assert self.path is not None
+        return sorted(each for each in (self.path / RUNS_FOLDER).iterdir() if PART_NAME.fullmatch(each.name))
+
+    def _read(self) -> tuple[list[Path], list[pa.Table]]:
+        for _ in range(READING_TRIES):
+            files = self._files()
+            try:
+                return files, [_checked(each, pyarrow.feather.read_table) for each in files]
+            except FileNotFoundError:  # its runs are in another file now
+                continue
+        raise InvalidSetting(f"another process is writing to {self.path}; wait for it, or name another")
 
     def keys(self) -> set[str]:
         """The names of the runs that are there."""
@@ -79,26 +101,36 @@ class Folder:
     def begin(self, about: dict[str, Any]) -> None:
         """Writes what the sweep is into a folder without results, so that it can be gone on with."""
         if self.path is not None and not (self.path / RESULTS_FILE).exists():
-            replace(self.path / SWEEP_FILE, _written(about))
+            _write_json(self.path / SWEEP_FILE, about)
 
-    def append(self, outcomes: list[TaskOutcome]) -> None:
+    def append(self, outcomes: list[Outcome]) -> None:
         """Keeps the runs of one chunk: after it returns they are on disk."""
         runs = runs_of(outcomes)
-        if runs.num_rows == 0:
-            return
-        self._tables.append(runs)
+        if runs.num_rows:
+            self._tables.append(runs)
+            self._write(runs)
+
+    def _write(self, runs: pa.Table) -> None:
         if self.path is not None:
-            self._parts.append(_write_part(self.path, runs))
+            part = self.path / RUNS_FOLDER / f"{uuid.uuid4().hex}.arrow"
+            with replacing(part) as file:
+                pyarrow.feather.write_feather(runs, file, compression="lz4")
+            self._parts.append(part)
             self._forget()
 
-    def table(self, keys: Sequence[str]) -> pa.Table:
-        """These runs, in the order of the keys, each once."""
-        return in_order(self._joined(), pa.array(keys, pa.string()))
+    def _forget(self) -> None:
+        """Removes the runs of an earlier sweep, now that there are new ones."""
+        while self._old:
+            self._old.pop().unlink(missing_ok=True)
 
-    def _joined(self) -> pa.Table:
-        """All runs, from now on in one table."""
-        self._tables = [once(pa.concat_tables(self._tables or [RUN_LISTS.empty_table()]))]
-        return self._tables[0]
+    def table(self, keys: Sequence[str]) -> pa.Table:
+        """These runs, as far as they are there, in the order of the keys."""
+        runs = pa.concat_tables(self._tables or [RUN_LISTS.empty_table()])
+        self._tables = [runs]
+        places = pc.index_in(
+            pa.array(keys, pa.string()), value_set=runs["key"]
+        )  # the first, if there are two
+        return runs.take(places.drop_null()).combine_chunks()
 
     def finish(self, results: Results) -> None:
         """Writes the table, the summary, what the sweep was, and what failed; runs go into one file."""
@@ -107,54 +139,41 @@ class Folder:
         write_results(self.path, results)
         self._forget()
         if len(self._parts) > 1:
-            joined = _write_part(self.path, self._joined())
-            for part in self._parts:
+            joined, self._parts = self._parts, []
+            (runs,) = self._tables
+            firsts = np.unique(codes_of(runs["key"])[0], return_index=True)[1]
+            self._write(runs.take(pa.array(np.sort(firsts))))
+            for part in joined:
                 part.unlink(missing_ok=True)
-            self._parts = [joined]
-
-    def _forget(self) -> None:
-        """Removes the runs of an earlier sweep, now that there are new ones."""
-        while self._old:
-            self._old.pop().unlink(missing_ok=True)
 
 
 def write_results(folder: Path, results: Results) -> None:
-    """Writes the table, the summary, what the sweep was, and what failed."""
-    results.write(folder)
-    replace(folder / SWEEP_FILE, _written(results.about))
-    _write_failures(folder / "failures.json", results.failures)
-
-
-def _write_failures(path: Path, failures: Sequence[Mapping[str, str]]) -> None:
-    """A file of them, or none where nothing has failed."""
-    if failures:
-        replace(path, _written(failures))
-    else:
-        path.unlink(missing_ok=True)
-
-
-def write_tables(folder: Path, write_runs: Callable[[IO[bytes]], None], summary: pa.Table) -> None:
-    """Writes the table of runs, a Parquet file, and the summary for people."""
+    """Writes the table as Parquet, the summary as CSV, what the sweep was, and what failed, if any did."""
+    wide = results.wide()
+    step = max(1, ROWS_AT_A_TIME * wide.num_rows // max(int(ends_of(wide)[-1]), 1))
     with replacing(folder / RESULTS_FILE) as table, replacing(folder / "summary.csv") as overview:
-        write_runs(table)
-        pyarrow.csv.write_csv(summary, overview)
+        with pyarrow.parquet.ParquetWriter(table, by_round(wide.slice(0, 1)).schema) as writer:
+            for first in range(0, max(wide.num_rows, 1), step):
+                writer.write_table(by_round(wide.slice(first, step)))
+                pa.default_memory_pool().release_unused()
+        pyarrow.csv.write_csv(results.summary().arrow, overview)
+    _write_json(folder / SWEEP_FILE, results.about)
+    if results.failures:
+        _write_json(folder / FAILURES_FILE, results.failures)
+    else:
+        (folder / FAILURES_FILE).unlink(missing_ok=True)
 
 
 def save(results: Results, path: str | Path, force: bool) -> None:
     """Writes results into a folder of our own, or a new one, as a sweep would."""
-    folder = Path(path)
-    try:
-        lock = _claimed(folder, force)
-        with lock or contextlib.nullcontext():
-            write_results(folder, results)
-    except OSError as error:
-        raise InvalidSetting(f"cannot write to {folder}: {error.strerror or error}") from error
+    with _named_errors(Path(path)), _claimed(Path(path), force):
+        write_results(Path(path), results)
 
 
 def read(path: str | Path) -> Results:
     """The results that a folder holds."""
     folder = Path(path)
-    table, mark = folder / RESULTS_FILE, folder / SWEEP_FILE
+    table, mark, failures = folder / RESULTS_FILE, folder / SWEEP_FILE, folder / FAILURES_FILE
     if mark.exists() and not table.exists():
         raise InvalidSetting(
             f"the sweep in {folder} is unfinished: run the same command again to go on, "
@@ -163,10 +182,8 @@ def read(path: str | Path) -> Results:
     if not (table.exists() and mark.exists()):
         raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {SWEEP_FILE})")
     about: dict[str, Any] = _json(mark, dict)
-    failures = folder / "failures.json"
     failed = tuple(_json(failures, list)) if failures.exists() else ()
-    runs = once(_runs(table, _read_parquet))
-    return Results(runs, bases=about.get("bases", {}), failures=failed, about=about)
+    return Results(_checked(table, _read_parquet), failures=failed, about=about)
 
 
 def held(path: str | Path) -> dict[str, Any]:
@@ -178,8 +195,17 @@ def held(path: str | Path) -> dict[str, Any]:
     return about
 
 
-def _claimed(path: Path, force: bool) -> IO[bytes] | None:
-    """A lock on a folder of ours, which is made if it is missing; None on systems without locks."""
+@contextlib.contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidSetting(f"cannot write to {path}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _claimed(path: Path, force: bool) -> Iterator[None]:
+    """A folder of ours, made if it is missing, and locked meanwhile on systems that have locks."""
     if path.exists() and not path.is_dir():
         raise InvalidSetting(f"{path} is not a folder")
     strange = path.exists() and any(each.name != LOCK_FILE for each in path.iterdir())
@@ -188,63 +214,34 @@ def _claimed(path: Path, force: bool) -> IO[bytes] | None:
             f"the folder {path} has other contents; name another, or force=True to write there"
         )
     path.mkdir(parents=True, exist_ok=True)
-    return _locked(path)
+    with open(path / LOCK_FILE, "ab") as file:
+        _lock(file, path)
+        yield
 
 
-def _locked(path: Path) -> IO[bytes] | None:
-    """A file that this process has locked, until it ends; None on systems without locks."""
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Locks a file until it is closed; does nothing on systems without locks."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover
-        return None
-    file = open(path / LOCK_FILE, "ab")  # noqa: SIM115 - closed with the folder
+        return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.close()
         raise InvalidSetting(f"another process is writing to {path}; wait for it, or name another") from None
     except OSError:  # pragma: no cover - a file system without locks
         pass
-    return file
-
-
-def _parts(path: Path) -> list[Path]:
-    """The files of runs in a folder."""
-    return sorted(each for each in (path / RUNS_FOLDER).iterdir() if PART_NAME.fullmatch(each.name))
-
-
-def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
-    for _ in range(READING_TRIES):
-        parts = _parts(path)
-        try:
-            return parts, [_runs(part, pyarrow.feather.read_table) for part in parts]
-        except FileNotFoundError:  # its runs are in another file now
-            continue
-    raise InvalidSetting(f"another process is writing to {path}; wait for it, or name another")
-
-
-def _write_part(path: Path, runs: pa.Table) -> Path:
-    part = path / RUNS_FOLDER / f"{uuid.uuid4().hex}.arrow"
-    packed = pa.ipc.IpcWriteOptions(compression="lz4")
-    with replacing(part) as file, pa.ipc.new_file(file, runs.schema, options=packed) as writer:
-        writer.write_table(runs)
-    return part
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    """The runs of a table with one row for each recorded round, some rows at a time."""
-    with pyarrow.parquet.ParquetFile(path) as file:
-        names = [name for name in RUN_COLUMNS.names if name in file.schema_arrow.names]
-        if len(names) < len(RUN_COLUMNS):
-            return file.schema_arrow.empty_table()
-        groups = range(file.num_row_groups)
-        return pa.concat_tables(
-            [RUN_LISTS.empty_table(), *(by_run(file.read_row_group(group, names)) for group in groups)]
-        )
+    """The columns of runs; texts that stand in many rows are kept once."""
+    names = [name for name in RUN_COLUMNS.names if name in pyarrow.parquet.read_schema(path).names]
+    texts = [name for name in ("key", "environment", "policy") if name in names]
+    return pyarrow.parquet.read_table(path, columns=names, read_dictionary=texts)
 
 
-def _runs(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
-    """The runs of a file, if it has their columns; a file of earlier days has a row for each round."""
+def _checked(path: Path, reader: Any) -> pa.Table:
+    """The runs of a file, if it has their columns."""
     try:
         rows = reader(path)
     except FileNotFoundError:
@@ -256,15 +253,8 @@ def _runs(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
     return by_run(rows)  # settings are read from what the sweep says of itself
 
 
-REMEDIES = {
-    ".arrow": "take it away, and its runs are played again",
-    ".parquet": "the command that played the sweep writes it anew",
-    ".json": "the command that played the sweep writes it anew",
-}
-
-
-def _written(content: object) -> bytes:
-    return json.dumps(content, indent=2).encode() + b"\n"
+def _write_json(path: Path, content: object) -> None:
+    replace(path, json.dumps(content, indent=2).encode() + b"\n")
 
 
 def _json(path: Path, kind: type) -> Any:

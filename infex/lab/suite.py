@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ from infex.checks import hint
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.lab import paper
-from infex.lab.reports.page import breakable, shell, table
 from infex.lab.results import Cell, Results
 from infex.lab.sweep import Sweep
-from infex.lab.tasks import grouped
+from infex.pages import breakable, chart, rounded, shell, table
 
 SUITE_HORIZON = 5000
 SUITE_SEEDS = 20
 SCORE_RESAMPLES = 2000
 WORST_ENTRANT = "Uniform"
+NO_SCORE = (math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 class Challenge(NamedTuple):
@@ -103,8 +103,14 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
     """
     own = list(policies)
     usual = [*(policy for policy in paper.policies() if policy != paper.TOLD_THE_GAP), WORST_ENTRANT]
+    known = {each.name: each.environment for each in CHALLENGES}
+    names = list(only) or list(known)
+    for name in names:
+        if name not in known:
+            near = hint(name, known)
+            raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
     return Sweep(
-        environments={each.name: each.environment for each in chosen(only)},
+        environments={name: known[name] for name in names},
         policies=[*usual, *(policy for policy in own if policy not in usual)],
         horizon=SUITE_HORIZON,
         seeds=seeds,
@@ -112,25 +118,13 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
     )
 
 
-def chosen(only: Iterable[str]) -> list[Challenge]:
-    """The challenges of these names; all, if none is named."""
-    known = {each.name: each for each in CHALLENGES}
-    return [_known(name, known) for name in list(only) or known]
-
-
-def _known(name: str, known: Mapping[str, Challenge]) -> Challenge:
-    if name not in known:
-        near = hint(name, list(known))
-        raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
-    return known[name]
-
-
 class Score(NamedTuple):
     """How well a policy did on one challenge: 1 is the best entrant, 0 is uniform play.
 
-    `low` and `high` bound an interval of 95 % by resampling seeds, the best entrant chosen anew each time;
-    NaN with fewer than 12 seeds. `regret` is the mean, `milliseconds` the median time of a run. A policy with
-    runs that `failed` has no score (NaN): the runs that are left may be the ones that went well.
+    `low` and `high` bound an interval of 95 % between quantiles of seeds drawn again (percentile bootstrap),
+    the best entrant chosen anew each time; NaN with fewer than 12 seeds. `regret` is the mean,
+    `milliseconds` the median time of a run. A policy with runs that `failed` has no score (NaN): the runs
+    that are left may be the ones that went well.
     """
 
     policy: str
@@ -153,69 +147,65 @@ def scores(results: Results) -> list[Score]:
 def _of_challenge(results: Results, cell: Cell) -> list[Score]:
     """Scores of the policies that finished all runs, over all seeds; no score for the others."""
     entrants = dict.fromkeys([*results.about.get("policies", ()), *results.policies])
-    played = {name: results.regret(cell, name) for name in results.policies if results.has(cell, name)}
-    runs = max(regret.size for regret in played.values())
-    complete = {name: regret for name, regret in played.items() if regret.size == runs}
+    regrets = {name: results.regret(cell, name) for name in results.played(cell)}
+    runs = max(regret.size for regret in regrets.values())
+    complete = [name for name, regret in regrets.items() if regret.size == runs]
     if WORST_ENTRANT not in complete:
         raise InvalidSetting(
             f"a score on {cell.environment!r} needs all runs of {WORST_ENTRANT}, and some are missing"
         )
-    values = _scored(np.array([regret.mean() for regret in complete.values()]), list(complete))
-    low, high = _ends(complete)
-    found = {
-        name: Score(
-            name,
-            cell.environment,
-            float(values[place]),
-            float(low[place]),
-            float(high[place]),
-            float(complete[name].mean()),
-            1e3 * float(np.median(results.seconds(cell, name))),
-        )
-        for place, name in enumerate(complete)
-    }
-    failed = {name: runs - played[name].size if name in played else runs for name in entrants}
-    none = (math.nan,) * 5
-    return [found.get(name) or Score(name, cell.environment, *none, failed[name]) for name in entrants]
+    rows, worst = np.array([regrets[name] for name in complete]), complete.index(WORST_ENTRANT)
+    means, (low, high) = rows.mean(axis=1), _ends(rows, worst)
+    points = _scored(means, worst)
+    found = []
+    for name in entrants:
+        if name not in complete:
+            failed = runs - regrets[name].size if name in regrets else runs
+            found.append(Score(name, cell.environment, *NO_SCORE, failed))
+            continue
+        place, time = complete.index(name), 1e3 * float(np.median(results.seconds(cell, name)))
+        score, lower, upper, mean = (float(each[place]) for each in (points, low, high, means))
+        found.append(Score(name, cell.environment, score, lower, upper, mean, time))
+    return found
 
 
-def _scored(means: Floats, names: list[str]) -> Floats:
-    """From the means of all entrants, (entrants,) or (draws, entrants)."""
-    worst = means[..., [names.index(WORST_ENTRANT)]]
-    span = worst - means.min(axis=-1, keepdims=True)
-    return np.asarray((worst - means) / np.where(span > 0.0, span, np.nan))
+def _scored(means: Floats, worst: int) -> Floats:
+    """From the means of all entrants, (entrants,) or (draws, entrants); `worst` is uniform play's place."""
+    nil = means[..., [worst]]
+    span = nil - means.min(axis=-1, keepdims=True)
+    return np.asarray((nil - means) / np.where(span > 0.0, span, np.nan))
 
 
-def _ends(regrets: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-    """The ends of the intervals of all scores."""
-    rows = np.array(list(regrets.values()))
+def _ends(rows: Floats, worst: int) -> Floats:
+    """The ends of the intervals of all scores, (2, entrants), from regret by entrant and seed."""
     if rows.shape[1] < PAIRS_OF_AN_INTERVAL:
-        none = np.full(len(rows), np.nan)
-        return none, none
+        return np.full((2, len(rows)), np.nan)
     drawn = [
-        _scored(rows[:, places].mean(axis=2).T, list(regrets))
-        for places in resamples(rows.shape[1], SCORE_RESAMPLES)
+        _scored(rows[:, places].mean(axis=2).T, worst) for places in resamples(rows.shape[1], SCORE_RESAMPLES)
     ]
-    low, high = np.nanquantile(np.concatenate(drawn), INTERVAL_ENDS, axis=0)
-    return low, high
+    return np.asarray(np.nanquantile(np.concatenate(drawn), INTERVAL_ENDS, axis=0))
 
 
 def common_challenges(found: Iterable[Score]) -> list[str]:
     """The challenges on which all policies have a score, leaving out policies that have none anywhere."""
     scored = list(found)
-    finished = grouped((each for each in scored if not each.failed), lambda score: score.policy)
-    sets = [{each.challenge for each in some} for some in finished.values()]
+    finished: dict[str, set[str]] = {}
+    for each in scored:
+        if not each.failed:
+            finished.setdefault(each.policy, set()).add(each.challenge)
     names = dict.fromkeys(each.challenge for each in scored)
-    return [name for name in names if all(name in each for each in sets)]
+    return [name for name in names if all(name in some for some in finished.values())]
 
 
 def overall(found: Iterable[Score]) -> dict[str, float]:
     """Each policy's mean over the challenges that all have finished, the best first; NaN for none."""
     scored = list(found)
     common = common_challenges(scored)
-    by_policy = grouped((each for each in scored if each.challenge in common), lambda score: score.policy)
-    means = {each.policy: math.nan for each in scored}
-    means |= {policy: float(np.mean([each.score for each in some])) for policy, some in by_policy.items()}
+    points: dict[str, list[float]] = {each.policy: [] for each in scored}
+    for each in scored:
+        if each.challenge in common:
+            points[each.policy].append(each.score)
+    means = {policy: float(np.mean(some)) if some else math.nan for policy, some in points.items()}
     return dict(sorted(means.items(), key=lambda item: (math.isnan(item[1]), -item[1])))
 
 
@@ -263,16 +253,6 @@ def _points(score: float) -> str:
     return "" if math.isnan(score) else f"{round(score, 2) + 0.0:.2f}"  # no -0.00
 
 
-SUITE_STYLE = """
-td.score { text-align: right; white-space: nowrap; }
-.bar { display: inline-block; width: 6rem; height: .7rem; background: #8883; position: relative; }
-.bar i { position: absolute; inset: 0 auto 0 0; background: #2a78d6; display: block; }
-.bar b { position: absolute; top: 45%; height: 10%; background: currentColor; display: block; }
-p { overflow-wrap: anywhere; }
-th { white-space: normal; vertical-align: bottom; }
-"""
-
-
 def write_suite(results: Results, folder: Path) -> list[Path]:
     """Writes `suite.html` and `scores.csv`; the files."""
     found = scores(results)
@@ -291,14 +271,15 @@ def suite_page(results: Results, found: list[Score]) -> str:
         "<h1>Challenges</h1>",
         f"<p>Each challenge has {seeds} seeds of {SUITE_HORIZON:,} rounds. A score of 1 is the mean regret "
         "of the challenge's best entrant, 0 that of uniform play; below 0 is worse than that. Intervals of "
-        "95 % come from drawing seeds again; the best entrant is chosen anew each time. A best of many looks "
-        "better than it is.</p>",
+        "95 % come from drawing seeds again (percentile bootstrap); the best entrant is chosen anew each "
+        "time. A best of many looks better than it is.</p>",
         "<h2>All in all</h2>",
         f"<p><b>{escape(failure_note(found))}</b></p>" if failure_note(found) else "",
+        chart(_heat_map(found), "scores"),
         _all_in_all(found),
         *(part for name in names for part in _challenge(name, found)),
     ]
-    return shell("Challenges", parts, style=SUITE_STYLE)
+    return shell("Challenges", parts)
 
 
 def _all_in_all(found: list[Score]) -> str:
@@ -313,7 +294,37 @@ def _challenge(name: str, found: list[Score]) -> list[str]:
     mine = [each for each in found if each.challenge == name]
     mine.sort(key=lambda each: (each.failed, -each.score))
     scored = table(("policy", "score", "95 %", "regret", "ms a run"), map(_row, mine))
-    return [f"<h2>{escape(name[:1].upper() + name[1:])}</h2>", _shows(name), scored]
+    heading = f"<h2>{escape(name[:1].upper() + name[1:])}</h2>"
+    return [heading, _shows(name), chart(_score_chart(name, mine)), scored]
+
+
+def _heat_map(found: list[Score]) -> dict[str, Any]:
+    """All scores in colours: a row for each policy, the best first, and a column for each challenge."""
+    heading, *rows = score_table(found)
+    by_place = {(each.policy, each.challenge): each.score for each in found}
+    return {
+        "kind": "heat",
+        "title": "Scores of all policies on all challenges",
+        "label": "score: 1 is the best entrant, 0 is uniform play",
+        "from": 0,
+        "to": 1,
+        "columns": heading[2:],
+        "rows": [policy for policy, *_ in rows],
+        "values": [rounded(by_place[policy, name] for name in heading[2:]) for policy, *_ in rows],
+        "texts": [rest for _, _, *rest in rows],
+    }
+
+
+def _score_chart(name: str, mine: list[Score]) -> dict[str, Any]:
+    """The scores of one challenge with their intervals, from uniform play to the best; worse is cut."""
+    scored = [each for each in mine if not math.isnan(each.score)]
+    rows = [
+        dict(zip(("value", "low", "high"), rounded((each.score, each.low, each.high)), strict=True))
+        | {"name": each.policy, "text": _points(each.score)}
+        for each in scored
+    ]
+    axis = {"label": "score (0: uniform play, 1: the best entrant)", "from": -0.02, "to": 1.02}
+    return {"kind": "rows", "title": f"Scores: {name}", "x": axis, "rows": rows}
 
 
 def _shows(name: str) -> str:
@@ -325,28 +336,12 @@ def _shows(name: str) -> str:
 def _row(score: Score) -> list[str]:
     if score.failed:
         return [f"<code>{breakable(score.policy)}</code>", f"{score.failed} runs failed", "", "", ""]
-    points = f"{_bar(score)} {'' if math.isnan(score.score) else format(score.score, '.2f')}"
     measured = [f"{score.regret:,.1f}", f"{score.milliseconds:,.2f}"]
-    return [f"<code>{breakable(score.policy)}</code>", points, _between(score), *measured]
+    return [f"<code>{breakable(score.policy)}</code>", _points(score.score), _between(score), *measured]
 
 
 def _between(each: Score) -> str:
     return "too few seeds" if math.isnan(each.low) else f"{each.low:.2f} to {each.high:.2f}"
-
-
-def _bar(each: Score) -> str:
-    """The score as a bar from 0 to 1, and its interval as a line."""
-    line = "" if math.isnan(each.low) else _line(each)
-    return f'<span class="bar"><i style="width:{100.0 * _within(each.score):.1f}%"></i>{line}</span>'
-
-
-def _line(each: Score) -> str:
-    left, right = 100.0 * _within(each.low), 100.0 * _within(each.high)
-    return f'<b style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
-
-
-def _within(score: float) -> float:
-    return 0.0 if math.isnan(score) else min(max(score, 0.0), 1.0)
 
 
 def _comma_separated(found: list[Score]) -> str:

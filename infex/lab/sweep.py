@@ -8,53 +8,33 @@ import functools
 import itertools
 import math
 import platform
-import re
 import shlex
 import sys
+import tomllib
 import types
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, final
+from typing import Any, TypeVar, final
 
-import msgspec
 import numpy as np
 
-from infex.checks import hint, real, safe_repr, settings_by_name, whole
+from infex.checks import hint, real, safe_repr, set_fields, settings_by_name, whole
 from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.lab.expressions import load
 from infex.lab.fingerprint import commit, versions
-from infex.lab.progress import Progress, SweepLog, showing
 from infex.lab.results import Results
-from infex.lab.runner import Engine, outcomes_of
+from infex.lab.runner import Engine, Progress, Task, chunked, showing, tasks_of
 from infex.lab.simulation.simulator import checked_horizon
-from infex.lab.specs import LabelledPolicy, Named, Recipe, combined, entrants, named, recipes
+from infex.lab.specs import PolicySpec, ProblemSpec, combined, named, policy_specs, problem_specs
 from infex.lab.store import SWEEP_FILE, Folder, held
-from infex.lab.table import settings_of
-from infex.lab.tasks import Task, chunked, grouped
 from infex.registry import from_record, to_record
 
-
-def narrow(sweep: Sweep) -> None:
-    """Leaves a sweep the policies and environments that `only` names; all, where it names none of them."""
-    if isinstance(sweep.only, str) or not isinstance(sweep.only, Iterable):
-        raise InvalidSetting(f"only must be a list of names, got {sweep.only!r}")
-    names = tuple(sweep.only)
-    object.__setattr__(sweep, "only", names)
-    players = tuple(each for each in sweep.players if each.label in names)
-    problems = tuple(each for each in sweep.problems if each.label in names)
-    known = [*(each.label for each in sweep.players), *(each.label for each in sweep.problems)]
-    for name in names:
-        if name not in known:
-            raise InvalidSetting(f"only names {name!r}{hint(str(name), known)}, which is not in the sweep")
-    object.__setattr__(sweep, "players", players or sweep.players)
-    object.__setattr__(sweep, "problems", problems or sweep.problems)
-
-
+SWEEP_RECORD_FORMAT = 1
 Made = TypeVar("Made")
-NAMED_BY_DICTS = ("policies", "environments")
 
 
 @final
@@ -92,25 +72,29 @@ class Sweep:
     estimator: Any = None
     title: str = ""
     only: Any = ()
-    players: tuple[LabelledPolicy, ...] = field(init=False, repr=False)
-    problems: tuple[Recipe, ...] = field(init=False, repr=False)
+    players: tuple[PolicySpec, ...] = field(init=False, repr=False)
+    problems: tuple[ProblemSpec, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        seeds = range(whole("seeds", self.seeds)) if _is_number(self.seeds) else self.seeds
-        lists = ("environments", "policies", "bases", "schedules")
-        given: dict[str, Any] = {"environments": self.environments, "policies": self.policies}
-        given |= {"bases": self.bases, "schedules": self.schedules}
-        checked: dict[str, Any] = {name: _listed(name, given[name]) for name in lists}
-        checked["data"] = _listed("data", [self.data] if isinstance(self.data, str) else self.data)
-        checked["seeds"] = tuple(_seed(seed) for seed in _listed("seeds", seeds))
-        checked["horizon"] = _one_or_more("horizon", self.horizon, checked_horizon)
-        checked["penalty"] = _one_or_more("penalty", self.penalty, partial(real, "penalty", above=0))
-        checked["delta"] = _one_or_more("delta", self.delta, _delta)
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "problems", tuple(_each("environments", self.environments, recipes)))
-        object.__setattr__(self, "players", tuple(self._all_players()))
-        narrow(self)
+        is_count = isinstance(self.seeds, int | float) and not isinstance(self.seeds, bool)
+        seeds = range(whole("seeds", self.seeds)) if is_count else self.seeds
+        set_fields(
+            self,
+            environments=_listed("environments", self.environments),
+            policies=_listed("policies", self.policies),
+            bases=_listed("bases", self.bases),
+            schedules=_listed("schedules", self.schedules),
+            data=_listed("data", [self.data] if isinstance(self.data, str) else self.data),
+            seeds=tuple(_seed(seed) for seed in _listed("seeds", seeds)),
+            horizon=_one_or_more("horizon", self.horizon, checked_horizon),
+            penalty=_one_or_more("penalty", self.penalty, partial(real, "penalty", above=0)),
+            delta=_one_or_more("delta", self.delta, _delta),
+        )
+        if not isinstance(self.title, str):
+            raise InvalidSetting(f"title must be text, got {safe_repr(self.title)}")
+        problems = _each("environments", self.environments, problem_specs)
+        set_fields(self, problems=tuple(problems), players=tuple(self._all_policies()))
+        self._keep_only()
         if not (self.players and self.problems and self.seeds):
             raise InvalidSetting(
                 f"an empty sweep: {len(self.problems)} environments, {len(self.players)} policies, "
@@ -121,7 +105,7 @@ class Sweep:
         for _, alike in itertools.groupby(self.players, key=lambda player: player.horizon):
             _refuse_twice("policies", [player.label for player in alike])
 
-    def _all_players(self) -> Iterator[LabelledPolicy]:
+    def _all_policies(self) -> Iterator[PolicySpec]:
         """The policies, and `Infex` of every base with every schedule; all with every setting of a run."""
         if bool(self.bases) != bool(self.schedules):
             raise InvalidSetting("bases and schedules go together: Infex of every base with every schedule")
@@ -130,39 +114,55 @@ class Sweep:
         bases = _each("bases", self.bases, partial(named, kind="policy"))
         schedules = _each("schedules", self.schedules, partial(named, kind="schedule"))
         alone = _each("policies", self.policies, partial(named, kind="policy"))
-        estimators = _each("estimator", _estimators(self.estimator), _estimator)
-        players = [*alone, *combined(bases, schedules, self.data)]
-        deltas, penalties = _all(self.delta), _all(self.penalty)
+        several = isinstance(self.estimator, Mapping | list | tuple)
+        estimators = _each(
+            "estimator", self.estimator if several else [self.estimator], partial(named, kind="estimator")
+        )
+        given = [*alone, *combined(bases, schedules, self.data)]
         for horizon in _all(self.horizon):
-            yield from entrants(players, horizon, deltas, penalties, estimators)
+            yield from policy_specs(given, horizon, _all(self.delta), _all(self.penalty), estimators)
+
+    def _keep_only(self) -> None:
+        """Keeps the policies and environments that `only` names; all, where it names none of them."""
+        if isinstance(self.only, str) or not isinstance(self.only, Iterable):
+            raise InvalidSetting(f"only must be a list of names, got {self.only!r}")
+        names = tuple(self.only)
+        known = [*(each.label for each in self.players), *(each.label for each in self.problems)]
+        for name in names:
+            if name not in known:
+                raise InvalidSetting(
+                    f"only names {name!r}{hint(str(name), known)}, which is not in the sweep"
+                )
+        players = tuple(each for each in self.players if each.label in names)
+        problems = tuple(each for each in self.problems if each.label in names)
+        set_fields(self, only=names, players=players or self.players, problems=problems or self.problems)
 
     def tasks(self) -> list[Task]:
         """All runs, by environment, policy and seed."""
-        seeds = sorted(self.seeds)
-        return [
-            Task(where, who, seed, content)
-            for where in self.problems
-            for contents in [where.contents(seeds)]
-            for who in self.players
-            for seed, content in zip(seeds, contents, strict=True)
-        ]
+        return tasks_of(self.problems, self.players, self.seeds)
 
     def about(self) -> dict[str, Any]:
         """The settings, seeds, versions and the machine, for a report; and the sweep itself, as data."""
-        told = settings_of(self.players, self.problems)
+        records = [each.facts() for each in self.players]
+        names: dict[str, list[str]] = {}  # the labels in tables of what a user has called a policy
+        for player in self.players:
+            for name in player.names:
+                labels = names.setdefault(name, [])
+                labels += [player.label] if player.label not in labels else []
+        values = {name: getattr(self, name) for name in ("horizon", "penalty", "delta")}
         return {
             "title": self.title,
             "environments": [each.label for each in self.problems],
             "policies": list(dict.fromkeys(each.label for each in self.players)),
             "bases": {each.label: each.base for each in self.players if each.base is not None},
             "seeds": list(self.seeds),
-            "horizon": _as_json(self.horizon),
-            "penalty": _as_json(self.penalty),
-            "delta": _as_json(self.delta),
-            "estimator": list(dict.fromkeys(each["estimator"] for each in told["policies"])),
-            "settings": told,
-            "contents": [each.content for each in self.players],
-            "names": self._names(),
+            **{name: list(each) if isinstance(each, tuple) else each for name, each in values.items()},
+            "estimator": list(dict.fromkeys(each["estimator"] for each in records)),
+            "settings": {
+                "policies": records,
+                "environments": [{"environment": each.label} | each.facts for each in self.problems],
+            },
+            "names": {name: labels for name, labels in names.items() if labels != [name]},
             "versions": versions(),
             "commit": commit(),
             "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
@@ -170,19 +170,12 @@ class Sweep:
             "sweep": sweep_record(self),
         }
 
-    def _names(self) -> dict[str, list[str]]:
-        """The labels in tables of what a user has called a policy, where they differ."""
-        pairs = [(name, player.label) for player in self.players for name in player.names]
-        found = grouped(pairs, lambda pair: pair[0])
-        labels = {name: list(dict.fromkeys(label for _, label in each)) for name, each in found.items()}
-        return {name: each for name, each in labels.items() if each != [name]}
-
     def run(
         self,
         *,
         workers: int | None = None,
         out: str | Path | None = None,
-        engine: Engine | str = "local",
+        engine: str = "local",
         scheduler: str | None = None,
         force: bool = False,
         progress: Progress | bool | None = None,
@@ -193,37 +186,57 @@ class Sweep:
         not played again; the same call after an interruption goes on. Without it nothing is kept.
         Warnings that infex gave in runs are repeated once, at the end; if runs failed, there is a
         RuntimeWarning too. The table, the summary and `sweep.json` are of this sweep alone, whatever
-        other runs the folder keeps. `progress` is True for a bar on stderr, or a function that is told how
-        many runs are done, how many there are, and how many failed.
+        other runs the folder keeps. `engine` is "local", "dask", "ray" or "spark", `scheduler` its address.
+        `progress` is True for a bar on stderr, or a function that is told how many runs are done, how many
+        there are, and how many failed.
         """
-        where = Engine.of(engine, scheduler, workers)
+        where = Engine(engine, scheduler, workers)
         tasks = {task.key: task for task in self.tasks()}
-        with showing(progress) as told, Folder(out, force=force) as folder:
+        tracebacks: dict[str, str] = {}
+        warned: dict[tuple[str, ...], Warning] = {}  # one of a kind for each policy and environment
+        with showing(progress) as show, Folder(out, force=force) as folder:
             done = folder.keys() & tasks.keys()
-            log = SweepLog(tasks, len(done), told)
+            finished = len(done)
+            show(finished, len(tasks), 0)
             about = self.about()
-            if len(done) < len(tasks):
+            if finished < len(tasks):
                 folder.begin(about)
-            missing = [task for key, task in tasks.items() if key not in done]
-            for outcomes in outcomes_of(chunked(missing), where):
+            for outcomes in where.outcomes(chunked(task for key, task in tasks.items() if key not in done)):
                 folder.append(outcomes)
-                log.enter(outcomes)
+                for outcome in outcomes:
+                    task = tasks[outcome.key]
+                    if outcome.error is not None:
+                        tracebacks[outcome.key] = outcome.error
+                    for each in outcome.warned:
+                        warned[type(each).__name__, task.policy.label, task.problem.label] = each
+                finished += len(outcomes)
+                show(finished, len(tasks), len(tracebacks))
+            failures = tuple(
+                {"key": key, "run": str(task), "traceback": tracebacks[key]}
+                for key, task in tasks.items()
+                if key in tracebacks
+            )
             about |= where.about() | {"earlier": len(done)}
-            rows = folder.table(list(tasks))
-            results = Results(rows, bases=about["bases"], failures=log.failures(), about=about, sweep=self)
+            results = Results(folder.table(list(tasks)), failures=failures, about=about, sweep=self)
             folder.finish(results)
-        log.warn(stacklevel=2)
+        for warning in warned.values():
+            warnings.warn(warning, stacklevel=2)
+        if failures:
+            last = failures[0]["traceback"].strip().splitlines()[-1]
+            words = f"{len(failures)} of {len(tasks)} runs failed; see results.failures"
+            warnings.warn(f"{words}. {failures[0]['run']}: {last}", RuntimeWarning, stacklevel=2)
         return results
+
+
+# Settings, checked
 
 
 def _listed(name: str, given: object) -> Any:
     """A list as a tuple; a dict, whose keys are names, as it is."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidSetting(f"{name} must be a list, got {safe_repr(given)}")
-    return _with_names(name, given) if isinstance(given, Mapping) else tuple(given)
-
-
-def _with_names(name: str, given: Mapping[Any, Any]) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        return tuple(given)
     for key in given:
         if not isinstance(key, str) or not key:
             raise InvalidSetting(f"the keys of {name} must be names, got {safe_repr(key)}")
@@ -245,34 +258,8 @@ def _all(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else (given,)
 
 
-def _as_json(given: Any) -> Any:
-    return list(given) if isinstance(given, tuple) else given
-
-
 def _delta(given: object) -> float | str:
     return "1/T" if given is None or given == "1/T" else real("delta", given, above=0, most=1)
-
-
-def _estimators(given: object) -> Any:
-    return given if isinstance(given, Mapping | list | tuple) else [given]
-
-
-def _estimator(given: object, name: str | None = None) -> list[Named | None]:
-    if given is None and name is None:
-        return [None]
-    return list(named("Ridge" if given is None else given, "estimator", name))
-
-
-def _each(name: str, given: Any, make: Callable[..., list[Made]]) -> list[Made]:
-    """What is made of each; an error says at which place."""
-    pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
-    made: list[Made] = []
-    for place, thing in pairs:
-        try:
-            made += make(thing, name=place if isinstance(place, str) else None)
-        except InfexError as error:
-            raise type(error)(f"{error} - at `{name}[{place!r}]`") from error
-    return made
 
 
 def _seed(value: object) -> int:
@@ -282,15 +269,23 @@ def _seed(value: object) -> int:
     return seed
 
 
+def _each(name: str, given: Any, make: Callable[..., list[Made]]) -> list[Made]:
+    """What is made of each; an error says at which place."""
+    made: list[Made] = []
+    for place, thing in given.items() if isinstance(given, Mapping) else enumerate(given):
+        try:
+            made += make(thing, name=place if isinstance(place, str) else None)
+        except InfexError as error:
+            raise type(error)(f"{error} - at `{name}[{place!r}]`") from error
+    return made
+
+
 def _refuse_twice(name: str, given: Iterable[str | int]) -> None:
     for thing, count in Counter(given).items():
         if count > 1:
-            more = f"; a dict gives them names: {name}={{'one': ...}}" if name in NAMED_BY_DICTS else ""
+            named_by = f"; a dict gives them names: {name}={{'one': ...}}"
+            more = named_by if name in ("policies", "environments") else ""
             raise InvalidSetting(f"{thing} stands {count} times among the {name}{more}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _processor() -> str:
@@ -302,7 +297,7 @@ def _processor() -> str:
         return platform.processor() or "unknown processor"
 
 
-SWEEP_RECORD_FORMAT = 1
+# A sweep as data
 
 
 def sweep_record(sweep: Sweep) -> dict[str, Any]:
@@ -321,11 +316,17 @@ def sweep_of(kept: Mapping[str, Any]) -> Sweep:
         raise InvalidSetting(f"a sweep must be a mapping of its settings, got {kept!r}")
     if kept.get("format") != SWEEP_RECORD_FORMAT:
         raise InvalidSetting(f"format {kept.get('format')!r} of a sweep is not known here, only 1")
-    known = {field.name for field in dataclasses.fields(Sweep) if field.init}
-    strange = [name for name in kept if name not in known and name != "format"]
+    strange = [name for name in kept if name not in (*SETTINGS, "only", "format")]
     if strange:
         raise InvalidSetting(f"a sweep has no setting {', '.join(strange)}; a newer infex may have kept it")
     return Sweep(**{name: _alive(value, name) for name, value in kept.items() if name != "format"})
+
+
+def sweep_behind(about: Mapping[str, Any]) -> Sweep:
+    """The sweep that results tell of themselves to come from."""
+    if "sweep" not in about:
+        raise InvalidSetting("these runs are of no sweep, so nothing knows how to play more of them")
+    return sweep_of(about["sweep"])
 
 
 def sweep_in(folder: Path) -> Sweep:
@@ -341,11 +342,25 @@ def sweep_in(folder: Path) -> Sweep:
         raise InvalidSetting(f"{folder / SWEEP_FILE}: {error}") from error
 
 
-def sweep_behind(about: Mapping[str, Any]) -> Sweep:
-    """The sweep that results tell of themselves to come from."""
-    if "sweep" not in about:
-        raise InvalidSetting("these runs are of no sweep, so nothing knows how to play more of them")
-    return sweep_of(about["sweep"])
+SETTINGS = tuple(each.name for each in dataclasses.fields(Sweep) if each.init and each.name != "only")
+"""What a sweep file may say."""
+
+
+def read_sweep(path: str | Path) -> Sweep:
+    """The sweep of a TOML file."""
+    try:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        for name in given:
+            if name not in SETTINGS:
+                near, known = hint(name, SETTINGS), ", ".join(SETTINGS)
+                raise InvalidSetting(f"unknown key `{name}`{near}; known are {known}")
+        if "environments" not in given:
+            raise InvalidSetting("the key `environments` is missing")
+        return Sweep(**given)
+    except OSError as error:
+        raise InvalidSetting(f"{path}: {error.strerror or error}") from None
+    except (InfexError, ValueError) as error:  # the errors of TOML and UTF-8 are ValueErrors
+        raise InvalidSetting(f"{path}: {error}") from None
 
 
 def _kept(value: Any) -> Any:
@@ -433,62 +448,3 @@ def _made(reference: str, settings: dict[str, Any], where: str) -> Any:
         return kind(**settings)
     except Exception as error:  # a user's code may raise anything
         raise InvalidSetting(f"{where}: {reference} cannot be made of {settings}: {error}") from error
-
-
-TOML_WORDS = {
-    "`float | array`": "a number or a list",
-    "`int | array`": "a whole number or a list",
-    "`array | object`": "a list or a table of names",
-    "`str | object`": "text or a table",
-    "`object`": "a table",
-    "`array`": "a list",
-    " - at `$.": " - at `",
-    "`$`": "the top",
-}
-Names = list[str] | dict[str, str]
-Numbers = float | list[float]
-
-
-class SweepFile(msgspec.Struct, forbid_unknown_fields=True):
-    """What a sweep file may say."""
-
-    environments: list[str | dict[str, Any]] | dict[str, str | dict[str, Any]]
-    policies: Names = []
-    bases: Names = []
-    schedules: Names = []
-    data: list[Literal["shared", "own"]] = msgspec.field(default_factory=lambda: ["shared"])
-    horizon: float | list[float] = 10_000
-    seeds: int | list[int] = 20
-    penalty: Numbers = 1.0
-    delta: float | Literal["1/T"] | list[float | Literal["1/T"]] = "1/T"
-    estimator: str | list[str] | dict[str, str] | None = None
-    title: str = ""
-
-
-def read_sweep(path: str | Path) -> Sweep:
-    """The sweep of a TOML file."""
-    place = Path(path)
-    try:
-        file = msgspec.toml.decode(place.read_bytes(), type=SweepFile)
-    except OSError as error:
-        raise InvalidSetting(f"{path}: {error.strerror or error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a ValidationError is a DecodeError
-        raise InvalidSetting(f"{path}: {_plainly(str(error))}") from None
-    try:
-        return Sweep(**msgspec.structs.asdict(file))
-    except InfexError as error:
-        raise InvalidSetting(f"{path}: {error}") from None
-
-
-def _plainly(message: str) -> str:
-    """An error of msgspec in the words of TOML: `$.environments[0]` is the first table of environments."""
-    unknown = re.fullmatch(r"Object contains unknown field `(.*?)`", message)
-    if unknown:
-        known = [each.encode_name for each in msgspec.structs.fields(SweepFile)]
-        return f"unknown key `{unknown[1]}`{hint(unknown[1], known)}; known are {', '.join(known)}"
-    missing = re.fullmatch(r"Object missing required field `(.*?)`", message)
-    if missing:
-        return f"the key `{missing[1]}` is missing"
-    for old, new in TOML_WORDS.items():
-        message = message.replace(old, new)
-    return message

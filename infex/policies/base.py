@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, runt
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import safe_repr, set_fields
+from infex.checks import misspelt, safe_repr, set_fields
 from infex.errors import InfexWarning, InvalidArms, InvalidChoice, InvalidSetting
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
@@ -79,6 +79,9 @@ class Hooks(Policy, Protocol):
     `Choice.explored` which of its rounds explore, as one with `uses_explored` does. `uses_allowed`: it reads
     `posterior.allowed` itself; any other policy is shown the allowed arms alone. `uses_places`: a learner
     that is shown some arms alone finds them by `posterior.places`; any other is refused such a request.
+
+    A name that is nearly that of a hook which the policy lacks, such as `propensty` or `use_explored`, is
+    refused: nobody would read it. A name that begins with an underscore is the policy's own affair.
     """
 
     base: Policy
@@ -130,6 +133,21 @@ def hook(policy: object, name: str, default: object = None) -> Any:
             f"{type(value).__name__}: rename it if it is something else"
         )
     return value
+
+
+def _refuse_misspelt(policy: object) -> None:
+    """Refuses a policy of a user's with an attribute that is nearly called as a hook that it lacks.
+
+    What is nearly called as a method counts only if it is one; a `base` is read by the policy itself.
+    """
+    methods = [name for name in dir(type(policy)) if callable(getattr(type(policy), name, None))]
+    for names, hooks in ((methods, METHODS), (dir(policy), ATTRIBUTES)):
+        found = misspelt(names, [name for name in hooks if name not in dir(policy)])
+        if found is not None:
+            raise InvalidSetting(
+                f"{type(policy).__name__} has {found[0]}, which infex does not read: call it {found[1]}, or "
+                "begin its name with an underscore if it is something else"
+            )
 
 
 def checked(name: str, policy: object) -> Policy:
@@ -225,6 +243,9 @@ class PolicyInfo(NamedTuple):
 def policy_info(policy: Policy) -> PolicyInfo:
     """All that a round needs to know of a policy, by one walk through the policies it holds."""
     chain = tuple(_walk(policy))
+    for link in chain:
+        if not is_built_in(link):
+            _refuse_misspelt(link)
     scheduled = [link for link in chain if isinstance(link, ScheduledPolicy)]
     schedules = tuple(link.controlled_schedule for link in scheduled)
     greedy = [policy_info(link.greedy) for link in scheduled if link.greedy is not None]

@@ -1,1 +1,1 @@
-"""Decisions over HTTP: shapes of requests and answers, tokens, figures and a page; studies do the rest."""
+"""Decisions over HTTP: routes, schemas, tokens, metrics and a page; the studies do the rest."""

@@ -1,4 +1,4 @@
-"""A simulated shop for whoever wants to see the service at work: three studies, late rewards, a live hand."""
+"""A simulated shop that shows the service at work: three studies, late rewards, visitors that keep coming."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 
-from infex import registry
 from infex.errors import InfexError
-from infex.service.application import Service
-from infex.service.open_studies import thing_of
+from infex.service.studies import Studies, parsed
 from infex.streams import stream
 from infex.study.study import Study
 
@@ -95,8 +92,8 @@ def shoppers() -> list[Shopper]:
 
 
 def _settings(policy: str, features: dict[str, Any] | None = None) -> dict[str, Any]:
-    things = {} if features is None else {"features": thing_of(features)}
-    return {"policy": registry.parse(policy), "seed": 7, "wait": "1 day"} | things
+    things = {} if features is None else {"features": parsed(features)}
+    return {"policy": parsed(policy), "seed": 7, "wait": "1 day"} | things
 
 
 def _fixed(labels: tuple[str, ...]) -> dict[str, Any]:
@@ -113,13 +110,11 @@ def play_past(url: str, shops: list[Shopper], end: float) -> None:
                 now[0] += PAST_SECONDS / shop.past
 
 
-def play_on(
-    service: Service, shops: list[Shopper], ended: threading.Event, wait: Callable[[float], bool]
-) -> None:
+def play_on(studies: Studies, shops: list[Shopper], ended: threading.Event) -> None:
     """Visitors that come while the service runs, until it ends."""
-    while not ended.is_set() and not wait(LIVE_PAUSE):
+    while not ended.wait(LIVE_PAUSE):
         for shop in shops[: 1 + (int(time.time() * 10) % 3 == 0) * 2]:
             try:
-                shop.act(service.studies.of(shop.name).study, time.time(), LIVE_DELAY)
+                shop.act(studies.get(shop.name).study, time.time(), LIVE_DELAY)
             except InfexError:
                 continue  # it is being opened, or closed

@@ -1,21 +1,22 @@
-"""Named errors as status and body."""
+"""Refusals as responses: the status and the body for each named error."""
 
 from __future__ import annotations
 
 import re
 
 import msgspec
+from starlette.responses import Response
 
 from infex import errors
 from infex.errors import InfexError, InvalidBody
-from infex.service.answers import RefusalAnswer
+from infex.service.schemas import RefusalAnswer
 
-REFUSED = 422
+SECONDS_TO_RETRY = 1
+LATER = (429, 503)
 STATUS_OF: dict[type[InfexError], int] = {
     errors.UnknownStudy: 404,
     errors.UnknownDecision: 404,
     errors.OtherSettings: 409,
-    errors.UnderWay: 409,
     errors.Overloaded: 429,
     errors.NotReady: 503,
     errors.StoreFailed: 503,
@@ -23,9 +24,8 @@ STATUS_OF: dict[type[InfexError], int] = {
     errors.JournalMoved: 503,
     errors.DamagedJournal: 503,
     errors.ForeignStore: 503,
+    InfexError: 422,  # all others are about what was asked
 }
-"""All other named errors are of what was asked: 422."""
-LATER = (429, 503)
 FIELD_OF: dict[type[InfexError], str] = {
     errors.UnknownStudy: "name",
     errors.UnknownDecision: "key",
@@ -36,7 +36,6 @@ FIELD_OF: dict[type[InfexError], str] = {
     errors.InvalidArms: "arms",
     errors.InvalidExpression: "policy",
     errors.InvalidRecord: "features",
-    errors.UnderWay: "Idempotency-Key",
 }
 EXPECTED_OF: dict[type[InfexError], str] = {
     errors.UnknownStudy: "a name of GET /v1/studies, or POST /v1/studies to begin it",
@@ -44,7 +43,6 @@ EXPECTED_OF: dict[type[InfexError], str] = {
     errors.AnotherRequest: "a new key for another request",
     errors.AlreadyTold: "the same reward again, or none; to put it right: infex study correct",
     errors.OtherSettings: "the settings it was begun with, or another name; changes are amendments",
-    errors.UnderWay: "the same again, once the first is answered",
     errors.NotReady: "the same again, later",
     errors.StoreFailed: "the same again with the same key, later: what was refused may still take effect",
 }
@@ -53,43 +51,90 @@ MESSAGE_OF: dict[type[InfexError], str] = {
     errors.StoreInUse: "another process has the database open",
     errors.ForeignStore: "the database is not one that this infex can use",
 }
-"""What is said in the place of messages that name a file, a host or a process; the log has these."""
+"""In place of messages that name a file, a host or a process; the log has these."""
 FIELD_FIRST = re.compile(r"(?:an? )?(\w+)(?: must|=)")  # how messages about a setting begin
-ENCODER_OF_REFUSALS = msgspec.json.Encoder()
+WORDS_OF_HTTP = (
+    (re.compile(r", as in ask\((\w+)[^)]*\)"), r" in the field \1"),
+    (re.compile(r": ask\((\w+), (\w+)[^)]*\)"), r", in the fields \1 and \2"),
+    (
+        re.compile(r"for arms in ask, make a Bandit\(dim=\.\.\.\)"),
+        "for arms in a request, begin one with dim",
+    ),
+    (re.compile(r"make a Bandit\((\w+)=\.\.\.\)"), r"begin a study with \1"),
+    (re.compile(r"features\.table\(\.\.\.\)"), "table features"),
+    (re.compile(r"\bthis bandit\b"), "this study"),
+)
+"""Messages of a bandit speak to callers of Python; these to whoever writes the body of a request."""
+
+
+class Refused(Exception):
+    """A request is refused for a reason that is not a study's; `close` ends its connection, too."""
+
+    def __init__(
+        self,
+        status: int,
+        error: str,
+        message: str,
+        expected: str,
+        field: str | None = None,
+        close: bool = False,
+        allow: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.status, self.close, self.allow = status, close, allow
+        self.body = RefusalAnswer(error=error, message=message, expected=expected, field=field)
+
+
+def refusal_of(error: InfexError) -> RefusalAnswer:
+    """The body that says what was wrong; in a batch, in which row."""
+    if error.row is not None and isinstance(error.__cause__, InfexError):
+        inner = refusal_of(error.__cause__)
+        place = f"[{error.row}]" if inner.field is None else f"[{error.row}].{inner.field}"
+        return msgspec.structs.replace(inner, message=_in_words_of_http(str(error)), field=place)
+    if isinstance(error, InvalidBody):
+        words = {"field": error.field, "value": error.value, "expected": error.expected}
+        return RefusalAnswer(error="InvalidBody", message=str(error), **words)
+    message = _found(MESSAGE_OF, error) or _in_words_of_http(str(error))
+    field = _found(FIELD_OF, error)
+    if field is None and status_of(error) not in LATER and (named := FIELD_FIRST.match(str(error))):
+        field = named[1]
+    return RefusalAnswer(
+        error=type(error).__name__, message=message, field=field, expected=_found(EXPECTED_OF, error)
+    )
 
 
 def status_of(error: InfexError) -> int:
     """The status that says what kind of refusal it is."""
-    for kind in type(error).__mro__:
-        if kind in STATUS_OF:
-            return STATUS_OF[kind]
-    return REFUSED
+    return next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
 
 
-def refusal_of(error: InfexError) -> RefusalAnswer:
-    """The body that says what was wrong; of a batch, in which row."""
-    if error.row is not None and isinstance(error.__cause__, InfexError):
-        inner = refusal_of(error.__cause__)
-        place = f"[{error.row}]" if inner.field is None else f"[{error.row}].{inner.field}"
-        return msgspec.structs.replace(inner, message=str(error), field=place)
-    if isinstance(error, InvalidBody):
-        words = {"field": error.field, "value": error.value, "expected": error.expected}
-        return RefusalAnswer(error="InvalidBody", message=str(error), **words)
-    expected = next((EXPECTED_OF[kind] for kind in type(error).__mro__ if kind in EXPECTED_OF), None)
-    message = next((MESSAGE_OF[kind] for kind in type(error).__mro__ if kind in MESSAGE_OF), str(error))
-    return RefusalAnswer(
-        error=type(error).__name__, message=message, field=_field_of(error), expected=expected
-    )
+def _found(words: dict[type[InfexError], str], error: InfexError) -> str | None:
+    return next((words[kind] for kind in type(error).__mro__ if kind in words), None)
 
 
-def _field_of(error: InfexError) -> str | None:
-    if status_of(error) in LATER:
-        return None
-    known = [FIELD_OF[kind] for kind in type(error).__mro__ if kind in FIELD_OF]
-    named = FIELD_FIRST.match(str(error))
-    return known[0] if known else named[1] if named else None
+def _in_words_of_http(message: str) -> str:
+    for pattern, words in WORDS_OF_HTTP:
+        message = pattern.sub(words, message)
+    return message
 
 
-def encoded_refusal(refusal: RefusalAnswer) -> bytes:
-    """The body as bytes."""
-    return ENCODER_OF_REFUSALS.encode(refusal)
+def response_to(error: Exception) -> Response:
+    """The response that tells of an error; one without a name says nothing of what was asked."""
+    close, allow = False, ""
+    if isinstance(error, Refused):
+        status, body, close, allow = error.status, error.body, error.close, error.allow
+    elif isinstance(error, InfexError):
+        status, body = status_of(error), refusal_of(error)
+    else:
+        words = "the service failed: its log says where"
+        status, body = 500, RefusalAnswer(error="InternalError", message=words)
+    response = Response(msgspec.json.encode(body), status, media_type="application/json")
+    if status in LATER:
+        response.headers["retry-after"] = str(SECONDS_TO_RETRY)
+    if status == 401:
+        response.headers["www-authenticate"] = 'Bearer realm="infex"'
+    if close:
+        response.headers["connection"] = "close"
+    if allow:
+        response.headers["allow"] = allow
+    return response

@@ -13,7 +13,6 @@ import psycopg
 
 from infex.errors import ForeignStore, InvalidSetting, JournalMoved, StoreFailed
 from infex.study.entries import BEGINNING, Entry, Mark, entries_of, follows, refuse_others
-from infex.study.kept_answers import PostgresAnswers
 from infex.study.paging import paged
 from infex.study.store import Snapshot
 
@@ -130,13 +129,6 @@ class PostgresStore:
 
     def erase(self, name: str, numbers: Sequence[int]) -> None:
         those = f"where study = {THE_STUDY} and number = any(%s)"
-        with self._using() as connection:
-            rows = connection.execute(
-                f"select distinct key from infex_entries {those} and key <> ''", (name, list(numbers))
-            )
-            keys = {key for (key,) in rows}
-        with contextlib.closing(PostgresAnswers(self._url)) as answers:
-            answers.erase(keys)  # first: if this fails, the unit is still known, and can be erased again
         with self._changing() as connection:
             connection.execute(
                 f"update infex_entries set unit = null, content = null, salt = null {those}",

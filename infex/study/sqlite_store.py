@@ -16,8 +16,6 @@ import apsw
 from infex.errors import DamagedJournal, ForeignStore, InvalidSetting, JournalMoved, StoreFailed
 from infex.files import make_private
 from infex.study.entries import BEGINNING, Entry, Mark, entries_of, refuse_others
-from infex.study.kept_answers import SQLiteAnswers, answers_path
-from infex.study.kept_places import truncate_log
 from infex.study.paging import paged
 from infex.study.process_lock import ProcessLock
 from infex.study.store import Snapshot
@@ -153,17 +151,13 @@ class SQLiteStore:
     def erase(self, name: str, numbers: Sequence[int]) -> None:
         with self._looking_at() as connection:
             rows = [(self._id(connection, name), number) for number in numbers]
-            of_number = "select key from entries where study = ? and number = ? and key <> ''"
-            keys = {key for (key,) in connection.executemany(of_number, rows)}
-        with contextlib.closing(SQLiteAnswers(answers_path(self.path))) as answers:
-            answers.erase(keys)  # first: if this fails, the unit is still known, and can be erased again
         with self._changing() as connection:
             connection.executemany(
                 "update entries set unit = null, content = null, salt = null where study = ? and number = ?",
                 rows,
             )
         with self._using() as connection:  # the log still holds what was overwritten
-            truncate_log(connection)
+            _truncate_log(connection)
 
     def keep(self, name: str, snapshot: Snapshot) -> None:
         with self._changing() as connection:
@@ -266,7 +260,7 @@ class SQLiteStore:
             self._connection.close()
         self._connection = self._opened()
         self._looking = self._reader()
-        truncate_log(self._connection)
+        _truncate_log(self._connection)
         self._suspect = False
 
 
@@ -352,3 +346,10 @@ def _named(path: Path) -> Iterator[None]:
         raise StoreFailed(f"{path} was closed") from error
     except apsw.Error as error:
         raise StoreFailed(f"{path} cannot be read or written: {error}") from error
+
+
+def _truncate_log(connection: apsw.Connection) -> None:
+    """Brings SQLite's write-ahead log into the file, all of it, and empties it."""
+    busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").get or (1, 0, 0)
+    if busy:
+        raise StoreFailed("a reader keeps the log from being emptied: try again when it is done")

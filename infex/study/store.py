@@ -46,10 +46,7 @@ class Store(Protocol):
         """All entries of one unit that were not erased."""
 
     def erase(self, name: str, numbers: Sequence[int]) -> None:
-        """Takes unit, content and salt out of entries, on disk too; that they were there stays.
-
-        Answers that a service keeps of the decisions of these entries go, too.
-        """
+        """Takes unit, content and salt out of entries, on disk too; that they were there stays."""
 
     def keep(self, name: str, snapshot: Snapshot) -> None:
         """Keeps a snapshot in the place of those before."""

@@ -185,7 +185,6 @@ class Study:
     def forget(self, unit: str, *, reason: str = "") -> int:
         """Erases all that is kept of a unit: contexts, decisions, rewards; how many entries that was.
 
-        Answers that a service keeps of its decisions under an Idempotency-Key are erased, too.
         The state afterwards is, to the last bit, that of a study which never learnt these rewards. That
         rounds were taken and how they count for the schedule and its limits stays, and so do the keys and
         times of the entries, and the chain of hashes.

@@ -1,13 +1,10 @@
 """Contracts for what users write themselves, and slow obvious versions to compare with."""
 
-from infex.testing.agreeing import agree
-from infex.testing.controls import ControlContract
 from infex.testing.environments import EnvironmentContract
-from infex.testing.loop import play
-from infex.testing.policies import PolicyContract
-from infex.testing.problems import Problem, odd_boards, problem
+from infex.testing.policies import PolicyContract, agree
+from infex.testing.problems import Problem, odd_boards, play, problem
 from infex.testing.reference import SlowRidge, slow_play
-from infex.testing.schedules import ScheduleContract
+from infex.testing.schedules import ControlContract, ScheduleContract
 from infex.testing.stores import StoreContract
 
 __all__ = [

@@ -70,9 +70,9 @@ class EnvironmentContract:
         own, rounds = instance.environment, _by_round(list(instance.stretches(3, TRIED)))
         for t in (TRIED, TRIED // 2, 1, TRIED // 2, 2):
             means, columns = rounds[t - 1]
-            arms = instance.standing if columns is None else columns.T
+            arms = instance.fixed_arms if columns is None else columns.T
             if columns is None:
-                _refuse_change(instance, "arms", t, instance.standing, own.arms, "after later ones")
+                _refuse_change(instance, "arms", t, instance.fixed_arms, own.arms, "after later ones")
             _refuse_change(instance, "means", t, means, own.means(t, arms), "after later ones")
 
     def _same_rounds(self, first: list[Stretch], again: list[Stretch], when: str) -> None:

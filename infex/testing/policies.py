@@ -1,22 +1,25 @@
-"""The contract of policies: what `Infex` and `Bandit` rely on."""
+"""The contract of policies, on which `Infex` and `Bandit` rely; and whether two policies choose alike."""
 
 import difflib
 import functools
+import itertools
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from infex.bandit.agent import Agent, play_round
 from infex.errors import InvalidSetting, SparseExploration
+from infex.lab.environments import LinearInstance, gaussian
+from infex.lab.simulation.run import RunSettings
+from infex.lab.simulation.simulator import play_copies
 from infex.policies import Choice, Greedy, Infex
-from infex.policies.base import HOOKS, Policy, policy_info, propensity_allowed
+from infex.policies.base import HOOKS, Policy, checked, policy_info, propensity_allowed
 from infex.schedules import always, every, never
 from infex.streams import Rounds
-from infex.testing.loop import play, player_for
-from infex.testing.problems import Problem, odd_boards, problem, signed
+from infex.testing.problems import Problem, agent_for, odd_boards, play, problem, signed
 
 HORIZON = 60
 
@@ -68,7 +71,7 @@ class PolicyContract:
     def test_a_run_whose_rounds_are_asked_for_three_times_is_the_same(self) -> None:
         for given in self.problems():
             once = self.run(self.make(), given)
-            agent, draws = player_for(self.make(), given.arms), Rounds(7, "contract")
+            agent, draws = agent_for(self.make(), given.arms), Rounds(7, "contract")
             for t, first in enumerate(once, 1):
                 for _ in range(2):
                     asked = agent.decide(t, agent.posterior(), draws.at(t))
@@ -175,7 +178,7 @@ class PolicyContract:
 
     def learnt(self, policy: Policy, given: Problem) -> Agent:
         """The policy after 20 pulls of arms in turn."""
-        agent = player_for(policy, given.arms)
+        agent = agent_for(policy, given.arms)
         for t in range(1, 21):
             arm = t % len(given.arms)
             agent.model.update(arm, given.reward(t, arm), explored=True, weight=1.0)
@@ -213,3 +216,67 @@ def arms_of(choices: list[Choice]) -> list[int]:
 def _global_state() -> tuple[Any, ...]:
     state: Any = np.random.get_state()  # noqa: NPY002 - see above
     return (state[0], tuple(state[1]), *state[2:])
+
+
+Wrapper = Callable[[Policy], Policy]
+WRAPPERS: dict[str, Wrapper] = {
+    "alone": lambda policy: policy,
+    "Infex(..., every(3))": lambda policy: Infex(policy, every(3)),
+    "Infex(..., every(3), data='own')": lambda policy: Infex(policy, every(3), data="own"),
+}
+SAMPLES = tuple(gaussian(dim=dim, arms=arms, seed=7) for dim, arms in ((1, 1), (2, 3), (4, 12), (6, 40)))
+
+
+def agree(
+    policy: Policy,
+    reference: Policy,
+    *,
+    instances: Iterable[LinearInstance] = SAMPLES,
+    horizon: int = 300,
+    seeds: Iterable[int] = range(2),
+) -> None:
+    """Raises AssertionError in the first round in which two policies differ; they meet the same draws.
+
+    They play `horizon` rounds of all `instances` from all `seeds`, alone and as bases of `Infex` with
+    shared and own data: round by round, with draws of each round's own, as in a `Bandit`; and in whole
+    runs as `infex.lab.play` has them, which for a built-in policy are compiled. Both draw the same numbers
+    in the same order if they agree.
+
+    `reference` is what the first is compared with.
+
+    >>> import infex
+    >>> class Optimist:
+    ...     def choose(self, t, posterior, rng):
+    ...         return infex.Choice(infex.best(posterior.upper(0.5)))
+    >>> infex.testing.agree(Optimist(), infex.policies.FixedBonusUCB(bonus=0.5), horizon=50)
+    """
+    pair = checked("policy", policy), checked("reference", reference)
+    numbers = list(seeds)
+    problems = list(instances)
+    for each in problems:
+        if not isinstance(each, LinearInstance):
+            raise InvalidSetting(f"instances must be problems with fixed arms, got {each!r}")
+    for (how, wrap), instance, seed in itertools.product(WRAPPERS.items(), problems, numbers):
+        if "own" in how and any(policy_info(each).uses_explored for each in pair):
+            continue
+        where = f"{how}, {instance!r}, seed {seed}"
+        wrapped = [wrap(each) for each in pair]
+        for way, play_one in (("round by round", _choices), ("in play", _run)):
+            runs = [play_one(each, instance, horizon, seed) for each in wrapped]
+            for t, (mine, theirs) in enumerate(zip(*runs, strict=True), 1):
+                assert mine == theirs, (
+                    f"{way}, {where}: round {t}: {wrapped[0]!r} has {mine}, {wrapped[1]!r} has {theirs}"
+                )
+
+
+def _choices(policy: Policy, instance: LinearInstance, horizon: int, seed: int) -> list[Any]:
+    rng, draws = instance.draws(seed), Rounds(seed, "agree").at
+    found = play(policy, instance.arms, lambda t, arm: instance.reward(arm, rng), draws, horizon)
+    return [(choice.arm, choice.explored) for choice in found]
+
+
+def _run(policy: Policy, instance: LinearInstance, horizon: int, seed: int) -> list[Any]:
+    # draws are named by a label: two policies with one label draw the same numbers
+    run = play_copies(instance, seed, RunSettings(policy, "agree", horizon, record=True))
+    assert run.arms is not None
+    return [*run.arms.tolist(), f"{run.explored} rounds explored"]

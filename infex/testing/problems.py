@@ -1,13 +1,23 @@
-"""Random problems to try policies on."""
+"""Problems to try policies on, and runs of a policy on one of them, round by round."""
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, columns_of
+from infex.bandit.agent import Agent, play_round
 from infex.lab.environments import gaussian
+from infex.lab.simulation.copies import own_copies
+from infex.models.base import Estimator
+from infex.models.state import ModelState
+from infex.policies import Choice, Policy
+from infex.policies.base import policy_info
 from infex.streams import stream
+
+Reward = Callable[[int, int], float]
+Draws = Callable[[int], np.random.Generator]
 
 
 class Problem(NamedTuple):
@@ -51,3 +61,32 @@ def odd_boards() -> dict[str, Floats]:
         "e1 and 0": np.array([[1.0], [0.0]]),
         "0 and e1": np.array([[0.0], [1.0]]),
     }
+
+
+def agent_for(
+    policy: Policy, arms: Floats, penalty: float = 1.0, estimator: Estimator | None = None
+) -> Agent:
+    """The policy over the arms, with nothing learnt."""
+    return Agent(
+        policy, ModelState.empty(columns_of(arms), penalty, policy_info(policy).uses_explored, estimator)
+    )
+
+
+def play(
+    policy: Policy,
+    arms: Floats,
+    reward: Reward,
+    draws: Draws,
+    horizon: int,
+    penalty: float = 1.0,
+    estimator: Estimator | None = None,
+) -> list[Choice]:
+    """The choices of rounds 1 to `horizon`; `reward(t, arm)` and `draws(t)` are what a round meets.
+
+    A copy of `policy` plays over fixed `arms`, (K, d), with the `penalty` of the ridge, or with another
+    `estimator`.
+    """
+    policy, estimator = own_copies(policy=policy, estimator=estimator)
+    agent = agent_for(policy, arms, penalty, estimator)
+    rounds = range(1, horizon + 1)
+    return [play_round(agent, t, draws(t), functools.partial(reward, t))[0] for t in rounds]

@@ -85,8 +85,9 @@ def slow_choice(
     policy: Policy, t: int, arms: Floats, pulls: Sequence[Pull], penalty: float, draws: Draws
 ) -> tuple[int, bool]:
     """The arm a built-in policy with ties="lowest" must choose in round t after `pulls`; does it explore?"""
-    ridge = SlowRidge(arms, pulls, penalty)
-    rng = draws(t)
+    ridge, rng, dim = SlowRidge(arms, pulls, penalty), draws(t), arms.shape[1]
+    rewards = [[pull.reward for pull in pulls if pull.arm == k] for k in range(len(arms))]
+    fresh = [k for k, own in enumerate(rewards) if not own]
     match policy:
         case Infex(base=base, schedule=schedule):
             if not schedule.explores(t):
@@ -105,26 +106,10 @@ def slow_choice(
         case LinUCB():
             return lowest(ridge.estimates() + slow_radius(policy, ridge) * ridge.widths()), True
         case LinTS():
-            eta: Floats = rng.standard_normal((arms.shape[1],))
+            eta: Floats = rng.standard_normal((dim,))
             if policy.sampling == "spherical":
                 eta *= math.sqrt(eta.size) / float(np.linalg.norm(eta))
             return lowest(ridge.sampled(slow_radius(policy, ridge), eta)), True
-    return slow_rival(policy, t, arms, pulls, penalty, rng, draws)
-
-
-def slow_rival(
-    policy: Policy,
-    t: int,
-    arms: Floats,
-    pulls: Sequence[Pull],
-    penalty: float,
-    rng: np.random.Generator,
-    draws: Draws,
-) -> tuple[int, bool]:
-    """The same for the algorithms that the paper compares with or builds on."""
-    ridge = SlowRidge(arms, pulls, penalty)
-    dim = arms.shape[1]
-    match policy:
         case OLSBandit():
             if t in slow_forced(policy.rule, policy.scale_for(dim), t):
                 return int(rng.integers(len(arms))), True
@@ -160,16 +145,6 @@ def slow_rival(
             if slow_has_switched(policy, arms, pulls):
                 return slow_choice(policy.base, t, arms, pulls, penalty, draws)
             return lowest(ridge.estimates()), False
-    return slow_plain(policy, arms, pulls, penalty, rng)
-
-
-def slow_plain(
-    policy: Policy, arms: Floats, pulls: Sequence[Pull], penalty: float, rng: np.random.Generator
-) -> tuple[int, bool]:
-    """The same for policies that look at no features, and for the hybrid."""
-    rewards = [[pull.reward for pull in pulls if pull.arm == k] for k in range(len(arms))]
-    fresh = [k for k, own in enumerate(rewards) if not own]
-    match policy:
         case UCB1():
             if fresh:
                 return fresh[0], True
@@ -184,9 +159,8 @@ def slow_plain(
                 return lowest(_sampled_means(rewards, policy.noise, rng)), True
             return lowest(np.array([np.mean(own) for own in rewards])), False
         case HybridTS():
-            ridge = SlowRidge(arms, pulls, penalty)
             if rng.random() < policy.p:
-                eta: Floats = rng.standard_normal((arms.shape[1],))
+                eta = rng.standard_normal((dim,))
                 return lowest(ridge.sampled(slow_radius(policy, ridge), eta)), True
             return lowest(ridge.estimates()), False
     raise TypeError(f"no slow version of {policy!r}")

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
@@ -22,9 +21,9 @@ from infex.cli.main import main
 from infex.errors import InvalidSetting
 from infex.lab import paper
 from infex.lab.results import Results
+from infex.lab.runner import chunked
 from infex.lab.store import Folder, read
-from infex.lab.sweep import SweepFile, read_sweep
-from infex.lab.tasks import chunked
+from infex.lab.sweep import SETTINGS, read_sweep
 from tests.lab.sweeps.test_results import results as made
 from tests.waiting import PATIENCE, started, until
 
@@ -182,9 +181,9 @@ def test_help_shows_examples(words: list[str]) -> None:
 
 
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    """Runs on 3 arms are finished and those on 4 are held when the signal comes, on any machine."""
+    """Runs on 4 arms are finished and those on 3 are held when the signal comes, on any machine."""
     (tmp_path / "mine.py").write_text(
-        f"from tests.lab.sweeps.players import Held\nheld = Held({str(tmp_path)!r}, arms=4)\n"
+        f"from tests.lab.sweeps.players import Held\nheld = Held({str(tmp_path)!r}, arms=3)\n"
     )
     words = ["reproduce", "--dim", "2", "--arms", "3", "--arms", "4", "--instances", "3", "--horizon", "300"]
     words += ["--policy", "mine:held", "--workers", "2", "--out", "a"]
@@ -207,7 +206,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     assert results.finals.num_rows == 6
     assert results.about["earlier"] == 3
     by_arms = zip(results.finals["key"].to_pylist(), results.finals["arms"].to_pylist(), strict=True)
-    assert kept == {key for key, arms in by_arms if arms == 3}
+    assert kept == {key for key, arms in by_arms if arms == 4}
 
 
 def sweep_file(folder: Path, policies: list[str], **more: Any) -> str:
@@ -459,7 +458,7 @@ def test_errors_come_without_a_progress_bar(tmp_path: Path, monkeypatch: pytest.
     def broken(*given: Any) -> Any:
         raise InvalidSetting("no scheduler answers")
 
-    monkeypatch.setattr("infex.lab.sweep.outcomes_of", broken)
+    monkeypatch.setattr("infex.lab.runner.Engine.outcomes", broken)
     found = infex("lab", "run", path, "--out", str(tmp_path / "a"))
     assert found.exit_code == 2
     assert "Error: no scheduler answers" in found.output
@@ -506,8 +505,8 @@ def test_the_example_is_a_sweep(tmp_path: Path) -> None:
 
 def test_help_names_every_key_of_a_file() -> None:
     text = infex("lab", "run", "--help").output
-    for field in msgspec.structs.fields(SweepFile):
-        assert re.search(rf"^  {field.name} ", text, re.M), field.name
+    for name in SETTINGS:
+        assert re.search(rf"^  {name} ", text, re.M), name
     assert "lower_bound(gap, which=2, " in infex("lab", "run", "--kinds").output
     for line in infex("--help").output.splitlines()[1:]:
         assert not line.endswith("...")

@@ -76,9 +76,9 @@ def test_the_page_is_written(year: Path, tmp_path: Path) -> None:
 def test_a_log_is_checked(year: Path, tmp_path: Path) -> None:
     found = run(year, "--check")
     assert found.exit_code == 0
-    assert "weights can judge arms 0, 1, 2, 3, 4" in found.output
+    assert "weights can evaluate arms 0, 1, 2, 3, 4" in found.output
     evaluation.write(as_log("det"), tmp_path / "det.parquet")
-    assert "weights cannot judge arms 0, 1, 2, 3, 4" in run(tmp_path / "det.parquet", "--check").output
+    assert "weights cannot evaluate arms 0, 1, 2, 3, 4" in run(tmp_path / "det.parquet", "--check").output
     empty = Log(arm=[0, 1, 0], reward=[np.nan] * 3, propensity=[0.5] * 3)
     evaluation.write(empty, tmp_path / "none.parquet")
     none = run(tmp_path / "none.parquet", "--check", "--json")
@@ -108,11 +108,11 @@ def test_columns_of_any_table_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "say what to judge"),
+        ((), "name a target"),
         (("--policy", "zebra"), "no arm of the log, no file of a bandit, and no policy"),
         (("--policy", "LinUCB"), "which learns"),
         (("--policy", "now", "--policy", "now"), "two policies are called 'now'"),
-        (("--policy", "nowhere:at_all"), "there is no such function"),
+        (("--policy", "nowhere:at_all"), "cannot load the target"),
         (("--policy", "now", "--against", "x"), "against must name"),
         (("--policy", "Uniform", "--estimator", "weights"), "estimator must be"),
         (("--policy", "Uniform", "--anytime"), "need rewards"),

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import infex
-from infex.client.remote_decision import FALLBACK_REASON
-from infex.client.retrying import Patience, encoded_body
+from infex.client import FALLBACK_REASON, Patience
 from infex.errors import (
     AlreadyTold,
     AnotherRequest,
@@ -22,7 +21,7 @@ from infex.errors import (
     UnknownDecision,
     UnknownStudy,
 )
-from infex.service.tokens import TokenFile
+from infex.service.auth import TokenFile
 from tests.client.scripted import Script, scripted
 from tests.service.serving_here import served
 from tests.waiting import PATIENCE
@@ -210,12 +209,10 @@ def test_a_refusal_is_not_sent_again() -> None:
         script.then(404, "nothing of ours")
         with pytest.raises(ServiceRefused, match="404"):
             client.study("pricing").tell("a", 1.0)
-        script.then(409, {"error": "UnderWay", "message": "wait"})
         script.then(200, {})
         client.study("pricing").amend(reason="r", policy=infex.Greedy())
-        assert script.asked[-1].headers["idempotency-key"] == script.asked[-2].headers["idempotency-key"]
         assert script.asked[-1].body["policy"]["kind"] == "Greedy"
-        assert len(time.pauses) == 1
+        assert time.pauses == []
 
 
 @pytest.mark.parametrize("url", ["localhost:8321", "ftp://x", "http://", "http://x?y=1"])
@@ -230,10 +227,13 @@ def test_settings_and_bodies_that_cannot_be_are_refused() -> None:
             infex.Client("http://localhost", **settings)
     with pytest.raises(InvalidSetting):
         infex.AsyncClient("http://localhost", connections=0)
-    for body in ([float("nan")], {"a": [float("inf")]}, {"a": object()}):
-        with pytest.raises(InvalidSetting):
-            encoded_body(body)
-    assert (
-        encoded_body({"age": float("nan"), "of": (np.float64(1.5), np.int64(2))})
-        == b'{"age": null, "of": [1.5, 2]}'
-    )
+    time = Time()
+    with scripted() as script, client_of(script, time) as client:
+        study = client.study("pricing")
+        for context in ([float("nan")], {"a": [float("inf")]}, {"a": object()}):
+            with pytest.raises(InvalidSetting):
+                study.ask("a", context=context)
+        assert script.asked == []
+        script.then(200, DECIDED)
+        study.ask("a", context={"age": float("nan"), "of": (np.float64(1.5), np.int64(2))})
+        assert script.asked[0].body["context"] == {"age": None, "of": [1.5, 2]}

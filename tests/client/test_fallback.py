@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import infex
-from infex.client import RemoteDecision
-from infex.client.retrying import Patience
+from infex.client import Patience, RemoteDecision
 from infex.errors import InvalidSetting, ServiceSilent
 from tests.client.scripted import Script, scripted
 from tests.waiting import PATIENCE, until

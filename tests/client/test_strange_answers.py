@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 import infex
-from infex.client.retrying import Patience
+from infex.client import Patience
 from infex.errors import ServiceSilent
 
 DECISION = {

@@ -66,7 +66,13 @@ def written_texts() -> Iterator[tuple[Path, str]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield path, node.value
-    for where in ("*.md", "docs/*.md", "deploy/*", "infex/service/*.js", "infex/service/*.html"):
+    for where in (
+        "*.md",
+        "docs/*.md",
+        "deploy/*",
+        "infex/service/static/*.js",
+        "infex/service/static/*.html",
+    ):
         for path in sorted(pages.ROOT.glob(where)):
             yield path, path.read_text()
     yield Path("code on pages"), "\n".join(f"`{line}" for line in shown_lines())

@@ -9,7 +9,7 @@ import pytest
 
 from docs.building import pages
 from infex.cli.main import main
-from infex.client.remote_decision import RemoteDecision
+from infex.client import RemoteDecision
 
 PAGES = [page for page in pages.pages() if pages.programs(page)]
 

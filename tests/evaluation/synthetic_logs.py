@@ -14,6 +14,7 @@ import functools
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.evaluation.estimators import WeightedRounds
 from infex.logs import Log, LogFacts
 
 Arrays = dict[str, np.ndarray]
@@ -39,6 +40,22 @@ def ridge_for_each_arm(x: Floats, action: Integers, reward: Floats, arms: int) -
         gram = np.eye(z.shape[1]) + mine.T @ mine
         out[:, k] = z @ np.linalg.solve(gram, mine.T @ reward[action == k])
     return out
+
+
+def weighted_rounds(
+    arm: Integers, reward: Floats, propensity: Floats, probabilities: Floats, fitted: Floats | None = None
+) -> WeightedRounds:
+    """Weights and model values of rounds; (n, K): the target's `probabilities`, the model's `fitted`."""
+    each = np.arange(arm.size)
+    weight = probabilities[each, arm] / propensity
+    if fitted is None:
+        return without_model(WeightedRounds(weight, reward, reward, reward))
+    return WeightedRounds(weight, reward, np.einsum("nk,nk->n", probabilities, fitted), fitted[each, arm])
+
+
+def without_model(rounds: WeightedRounds) -> WeightedRounds:
+    zero = np.zeros(rounds.weight.size)
+    return rounds._replace(direct=zero, at=zero)
 
 
 def soft_log(rng: np.random.Generator, n: int = 1500, arms: int = 6, dim: int = 4) -> Arrays:

@@ -26,7 +26,6 @@ from examples.open_bandit import FOLDER, log_of, shares_of
 from infex import Bandit, Infex, LinUCB, Softened, evaluation, every, jittered
 from infex.arrays import Floats
 from infex.errors import NoSupport
-from infex.evaluation import estimators
 from infex.evaluation.estimators import WEIGHTED
 from infex.logs import Log
 from infex.policies import Uniform
@@ -35,7 +34,7 @@ from tests.evaluation import test_learning as learning
 from tests.evaluation import test_learning_logs as learning_logs
 from tests.evaluation import test_replay as replaying
 from tests.evaluation.played_logs import play, problem
-from tests.evaluation.synthetic_logs import logs
+from tests.evaluation.synthetic_logs import logs, weighted_rounds, without_model
 from tests.evaluation.test_findings import kinds, soft_log
 from tests.evaluation.test_formulas import CASES, estimator_of, rounds_of, said
 from tests.logs import test_fuzzed, test_long_files
@@ -78,7 +77,7 @@ def test_check_1_estimates_are_those_of_others_on_logs_of_any_shape(rounds: int,
     law, target = rng.dirichlet(np.ones(arms), size=(2, rounds))
     arm = (law.cumsum(axis=1) > rng.random(rounds)[:, None]).argmax(axis=1)
     reward, fitted, every_round = rng.normal(size=rounds), rng.normal(size=(rounds, arms)), np.arange(rounds)
-    found = estimators.weighted_rounds(arm, reward, law[every_round, arm], target, fitted)
+    found = weighted_rounds(arm, reward, law[every_round, arm], target, fitted)
     w = target[every_round, arm] / law[every_round, arm]
     d, e = (target * fitted).sum(axis=1), reward - fitted[every_round, arm]
     told: dict[str, Floats] = {
@@ -96,7 +95,7 @@ def test_check_1_estimates_are_those_of_others_on_logs_of_any_shape(rounds: int,
     }
     for name, terms in told.items():
         estimator, modelled = estimator_of(name)
-        value = estimator.estimate(found if modelled else estimators.without_model(found)).value
+        value = estimator.estimate(found if modelled else without_model(found)).value
         assert value == pytest.approx(terms.mean(), abs=NEAR), name
 
 
@@ -167,7 +166,7 @@ def test_check_2_the_open_bandit_sample_has_the_values_that_obp_has_said(
         "uniform": np.full((len(log), log.count), 1.0 / log.count),
     }
     for target, chances in targets.items():
-        rounds = estimators.weighted_rounds(log.arm, log.reward, log.propensity, chances)
+        rounds = weighted_rounds(log.arm, log.reward, log.propensity, chances)
         for estimator, value in told[target].items():
             found = estimator_of(estimator)[0].estimate(rounds).value
             assert found == pytest.approx(value, abs=NEAR), (target, estimator)

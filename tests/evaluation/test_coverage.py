@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from infex import evaluation
-from infex.evaluation import sequences
-from infex.evaluation.target_value import TargetValue
+from infex.evaluation import TargetValue, sequences
 from infex.logs import Log
 from tests.evaluation.played_logs import Played, Problem, play, problem
 
@@ -69,7 +68,7 @@ def crossings(seed: int, logs: int, rounds: int) -> float:
         for terms, mean in ((weight * reward[run], 0.3), (weight * ~reward[run], 0.7)):
             excess = np.cumsum(terms) - t * mean
             up = excess > 0
-            wealth = sequences.log_wealth(excess[up], sequences.surprises(terms)[up])
+            wealth = sequences.log_wealth(excess[up], sequences.squared_deviations(terms)[up])
             failed[run] |= bool((wealth >= np.log(1 / 0.025)).any())
     return float(failed.mean())
 

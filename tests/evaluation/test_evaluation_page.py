@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 import infex
 from infex import evaluation
-from infex.evaluation.comparing import REFUTED, Comparison
-from infex.evaluation.evaluation import Evaluation
-from infex.evaluation.evaluation_words import verdict_words
+from infex.evaluation import Evaluation
+from infex.evaluation.compare import REFUTED, Comparison
+from infex.evaluation.report import verdict_sentence
 from tests.evaluation.synthetic_logs import as_log, logs
 from tests.lab.reports import browser
 
@@ -55,8 +57,8 @@ def test_what_holds_for_several_targets_is_said_once(tmp_path: Path) -> None:
 
 def test_a_model_that_is_off_gives_no_number_for_a_verdict() -> None:
     pair = Comparison("a", "b", 0.123, 0.1, 0.2, "cannot tell", REFUTED, "assumed", 9)
-    assert "explorations speak against" in verdict_words(pair)
-    assert "0.1" not in verdict_words(pair)
+    assert "explorations contradict" in verdict_sentence(pair)
+    assert "0.1" not in verdict_sentence(pair)
 
 
 def test_a_page_without_a_comparison_says_so(tmp_path: Path) -> None:
@@ -73,26 +75,25 @@ def test_the_picture_has_a_row_for_each_target() -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_sticks_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setattr(browser, "settle", lambda driver: None)  # the page has no script to wait for
+def test_nothing_sticks_out(tmp_path: Path, width: int) -> None:
     found(against="now", estimator="dr").page(tmp_path / "evaluation.html")
     with browser.opened(tmp_path / "evaluation.html", width) as driver:
-        across, tracks = driver.execute_script(
+        across, dots, whiskers = driver.execute_script(
             """
-            const page = document.documentElement;
-            const tracks = [...document.querySelectorAll(".track")].map(each => each.clientWidth);
-            return [page.scrollWidth - page.clientWidth, tracks];
+            const page = document.documentElement, count = (kind) => document.querySelectorAll(kind).length;
+            return [page.scrollWidth - page.clientWidth, count(".plot .dot"), count(".plot .whisker")];
             """
         )
         assert across <= 0
-        assert len(tracks) == 4
-        assert min(tracks) >= 200
+        assert (dots, whiskers) == (4, 4)
+        driver.find_element(By.CSS_SELECTOR, ".plot").send_keys(Keys.HOME)
+        assert driver.find_element(By.CSS_SELECTOR, ".tip").text.startswith("<b>mine: ")
+        browser.refuse_what_axe_finds(driver)
         assert driver.get_log("browser") == []
 
 
 @pytest.mark.browser
-def test_lines_of_a_long_note_begin_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browser, "settle", lambda driver: None)
+def test_lines_of_a_long_note_begin_below_each_other(tmp_path: Path) -> None:
     found(against="now", estimator="dr").page(tmp_path / "evaluation.html")
     with browser.opened(tmp_path / "evaluation.html", 1280) as driver:
         lines = driver.execute_script(

@@ -11,8 +11,7 @@ import pytest
 
 from infex import Greedy, evaluation
 from infex.errors import InvalidLog, InvalidSetting, NoSupport, OutOfReach
-from infex.evaluation import empirical_likelihood
-from infex.evaluation.evaluation import Evaluation
+from infex.evaluation import Evaluation, intervals
 from infex.logs import Log
 from tests.evaluation.played_logs import play, problem
 from tests.evaluation.synthetic_logs import as_log, logs, softmax
@@ -154,7 +153,7 @@ def test_the_reason_for_no_support_names_rounds_and_arms() -> None:
     lacking = dataclasses.replace(log, base_propensities=laws, base_propensity=laws[np.arange(1200), log.arm])
     share = f"could not play {gone.size / 1200:.1%} of its choices"
     first = ", ".join(str(t) for t in log.round[gone[:3]])
-    words = f"{share}; it plays arms without a chance in {gone.size} rounds ({first}, ...), most of all 3."
+    words = f"{share}; it plays arms with propensity 0 in {gone.size} rounds ({first}, ...), most of all 3."
     with pytest.raises(NoSupport, match=re.escape(words)):
         evaluation.evaluate(lacking, {"mine": target}, estimator="dr")
 
@@ -220,9 +219,7 @@ def test_few_explorations_get_the_interval_of_cressie_and_read() -> None:
     assert (found.method, found.ground) == ("Cressie-Read", "asymptotic")
     limited = evaluation.evaluate(log, {"x": target}, estimator="ips", rewards=(0, 1), limit=20.0)["x"]
     weight = target[np.arange(60), log.arm] / np.asarray(log.propensity)
-    expected = empirical_likelihood.cressie_read_interval(
-        empirical_likelihood.sums_of(weight, log.reward, 20.0), 0.95
-    )
+    expected = intervals.cressie_read(intervals.power_sums(weight, log.reward, 20.0), 0.95)
     assert (limited.low, limited.high) == (expected.low, expected.high)
     shifted = dataclasses.replace(log, reward=10 * log.reward - 5)
     wide = evaluation.evaluate(shifted, {"x": target}, estimator="ips", rewards=(-5, 5), limit=20.0)["x"]
@@ -248,7 +245,7 @@ def test_units_that_come_again_are_clusters() -> None:
     twice = dataclasses.replace(log, unit=np.arange(1000) // 2)
     alone = evaluation.evaluate(log, {"x": target}, estimator="ips")["x"]
     pairs = evaluation.evaluate(twice, {"x": target}, estimator="ips")["x"]
-    terms = alone.gains - alone.gains.mean()
+    terms = alone.terms - alone.terms.mean()
     expected = math.sqrt(float(((terms[::2] + terms[1::2]) ** 2).sum())) / 1000
     assert pairs.value == alone.value
     assert pairs.error == pytest.approx(expected, abs=1e-12)
@@ -259,7 +256,7 @@ def test_rows_that_were_kept_with_a_chance_count_for_those_that_were_not() -> No
     kept = np.where(np.arange(1000) % 2, 0.25, 1.0)
     found = evaluation.evaluate(dataclasses.replace(log, kept=kept), {"x": target}, estimator="ips")["x"]
     plain = evaluation.evaluate(log, {"x": target}, estimator="ips")["x"]
-    expected = (plain.gains / kept).sum() / (1 / kept).sum()
+    expected = (plain.terms / kept).sum() / (1 / kept).sum()
     assert found.value == pytest.approx(float(expected), abs=1e-12)
 
 
@@ -355,9 +352,9 @@ def test_there_is_no_verdict_by_a_model_that_is_off() -> None:
     found = evaluation.evaluate(intercept_log(4000, False), targets, estimator="dm", rewards=(0, 1))
     pair = found.compare("x", "now")
     assert (pair.verdict, pair.estimator) == ("cannot tell", "dm, refuted")
-    assert "explorations speak against the linear model" in str(pair)
+    assert "explorations contradict the linear model" in str(pair)
     assert pair.high < 0.0
-    with pytest.raises(OutOfReach, match="speak against the model"):
+    with pytest.raises(OutOfReach, match="contradict the model"):
         found.needed("x", "now")
     right = evaluation.evaluate(intercept_log(4000, True), targets, estimator="dm", rewards=(0, 1))
     assert right.compare("x", "now").verdict == "worse"

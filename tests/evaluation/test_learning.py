@@ -131,7 +131,7 @@ def test_what_cannot_be_simulated_is_refused() -> None:
     offered = np.ones((4, 2), dtype=bool)
     offered[0, 1] = False
     uneven = Log(arm=[0, 1, 0, 1], reward=[0.0, 1.0, 0.0, 1.0], offers=np.ones((4, 2, 1)), offered=offered)
-    with pytest.raises(InvalidSetting, match="other numbers of arms"):
+    with pytest.raises(InvalidSetting, match="different numbers of arms"):
         evaluation.simulate(uneven, POLICIES, 10)
     found = evaluation.simulate(fixed_log(), POLICIES, 10, worlds=2, noise=0.2)
     with pytest.raises(InvalidTarget, match="no policy is called 'x'"):

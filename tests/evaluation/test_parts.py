@@ -117,7 +117,7 @@ def test_two_workers_add_up_to_the_same() -> None:
             for place, part in enumerate(parts(bare, 800))
         ]
         total = reduce(add, client.gather(futures))
-    found, whole = evaluation.judged_sums(total), evaluation.evaluate_parts([bare], targets)
+    found, whole = evaluation.evaluate_sums(total), evaluation.evaluate_parts([bare], targets)
     for name in targets:
         assert found[name].ips == pytest.approx(whole[name].ips, abs=1e-12)
         assert found[name].dm_bounds[:2] == pytest.approx(whole[name].dm_bounds[:2], abs=1e-12)

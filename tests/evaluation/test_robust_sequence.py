@@ -7,8 +7,9 @@ import pytest
 
 from infex import evaluation
 from infex.evaluation import sequences
-from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
-from infex.evaluation.robust_sequence import capped_draws
+from infex.evaluation.model import LogAnalysis, analyse
+from infex.evaluation.overlap import Overlap, overlap_of
+from infex.evaluation.sequences import capped_draws
 from infex.evaluation.targets import targets_of
 from infex.logs import Log
 from tests.evaluation.played_logs import Problem, play, problem
@@ -16,13 +17,13 @@ from tests.evaluation.played_logs import Problem, play, problem
 RANGE = (-4.0, 4.0)
 
 
-def ground(log: Log, target: np.ndarray) -> tuple[Groundwork, TargetRounds]:
-    work = groundwork(log, rewards=RANGE, confidence=0.95, noise=None, bound=None, anytime=True)
-    (wanted,) = targets_of({"mine": target}, work.log, work.looks, work.model.theta)
-    return work, rounds_of(wanted, work)
+def ground(log: Log, target: np.ndarray) -> tuple[LogAnalysis, Overlap]:
+    work = analyse(log, rewards=RANGE, anytime=True)
+    (wanted,) = targets_of({"mine": target}, work.log, work.features, work.model.theta)
+    return work, overlap_of(wanted, work)
 
 
-def slow_draws(work: Groundwork, target: np.ndarray, most: float, *, flipped: bool) -> np.ndarray:
+def slow_draws(work: LogAnalysis, target: np.ndarray, most: float, *, flipped: bool) -> np.ndarray:
     """Each draw by itself, as the formula is written."""
     log, design, found = work.log, work.design, []
     assert log.offers is not None
@@ -69,7 +70,7 @@ def crossings(asked: Problem, runs: int, seed: int) -> float:
             terms = (capped_draws(work, rounds, far - 1.0, flipped=flipped) + far) / (1.0 + far)
             excess = np.cumsum(terms - truth / (1.0 + far))
             up = excess > 0
-            wealth = sequences.log_wealth(excess[up], sequences.surprises(terms)[up])
+            wealth = sequences.log_wealth(excess[up], sequences.squared_deviations(terms)[up])
             wrong |= bool((wealth >= np.log(1 / 0.025)).any())
         failed += wrong
     return failed / runs

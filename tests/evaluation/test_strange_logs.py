@@ -97,7 +97,7 @@ def test_features_that_are_all_0_give_no_interval_of_no_width() -> None:
         (
             "base_propensities",
             np.full((9, 3), [0.2, 0.3, 0.5]),
-            "propensity must be that of the arm in base_propensities",
+            "propensity must agree with base_propensities for the arm",
         ),
     ],
 )

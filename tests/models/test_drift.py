@@ -9,8 +9,7 @@ from infex import Infex, LinUCB, every
 from infex.lab.environments import gaussian
 from infex.models import Discounted, Windowed
 from infex.streams import Rounds, stream
-from infex.testing.loop import play
-from infex.testing.problems import signed
+from infex.testing.problems import play, signed
 
 HALF, SEEDS = 600, 6
 

@@ -99,8 +99,6 @@ def test_a_circle_of_bases_ends() -> None:
 
 def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
     class Misspelt:
-        use_explored = True
-
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
@@ -111,10 +109,47 @@ def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
         def make(self) -> Any:
             return Misspelt()
 
-    assert lookalikes(Misspelt()) == ["propensities", "use_explored"]
-    with pytest.raises(AssertionError, match=r"has \['propensities', 'use_explored'\]: nobody reads"):
+    assert lookalikes(Misspelt()) == ["propensities"]
+    with pytest.raises(AssertionError, match=r"has \['propensities'\]: nobody reads"):
         TestMisspelt().test_it_has_no_attribute_that_looks_like_a_hook_and_is_none()
     assert "uses_explored" in HOOKS
+
+
+def constant(self: Any, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+    return Choice(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("propensty", lambda self, t, posterior, arm: 1.0, "propensity"),
+        ("lern", lambda self, arm, features, reward, explored: None, "learn"),
+        ("use_explored", True, "uses_explored"),
+        ("reward_bond", 3.0, "reward_bound"),
+    ],
+)
+def test_a_misspelt_hook_is_refused_by_name_wherever_a_policy_plays(
+    name: str, value: Any, meant: str
+) -> None:
+    policy = type("Mine", (), {"choose": constant, name: value})()
+    message = f"Mine has {name}, which infex does not read: call it {meant}"
+    for play in (
+        lambda: Bandit(ARMS, policy),
+        lambda: Bandit(ARMS, Infex(policy, every(2))),
+        lambda: infex.lab.play(gaussian(dim=2, arms=3, seed=1), Plain(policy), 10),
+    ):
+        with pytest.raises(InvalidSetting, match=message):
+            play()
+
+
+def test_attributes_of_ones_own_are_nobodys_business() -> None:
+    own = {
+        "bases": [1], "radii": [2.0], "learnt": 3, "learned": True, "learner": object(), "rewards": [],
+        "reward": 1.0, "explored": 5, "places": (), "bound": 2, "_propensty": 0.5, "scale": 1.0,
+    }  # fmt: skip
+    policy = type("Mine", (), {"choose": constant, **own})()
+    assert Bandit(ARMS, policy).ask().arm == 0
+    assert policy_info(Plain(Plain)).chain[1] is Plain  # a class, of which Python lists what it has not
 
 
 def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> None:

@@ -20,6 +20,8 @@ from infex import (
     power,
     stretched,
 )
+from infex.errors import InvalidSetting
+from infex.lab.environments import changing
 from infex.policies import (
     UCB1,
     AgnosticLassoBandit,
@@ -34,7 +36,7 @@ from infex.policies import (
     Uniform,
 )
 from infex.streams import Rounds
-from infex.testing import odd_boards, play, problem, slow_play
+from infex.testing import agree, odd_boards, play, problem, slow_play
 from infex.testing.problems import signed
 
 HORIZON = 50
@@ -123,3 +125,22 @@ def test_odd_boards_are_played_like_the_slow_version(board: str, policy: Policy)
     draws = Rounds(2, "test").at
     fast = play(policy, arms, given.reward, draws, 200)
     assert [choice.arm for choice in fast] == slow_play(policy, arms, given.reward, draws, 200)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        (FixedBonusUCB(bonus=0.5), FixedBonusUCB(bonus=0.9), r"^round by round, alone, .*: round \d+: "),
+        (Greedy(), LinUCB(scale=0.0), r"round 1: Greedy\(.* has \(0, False\), LinUCB\(.* has \(0, True\)"),
+    ],
+)
+def test_two_policies_that_differ_are_told_apart_by_the_round(one: Any, other: Any, message: str) -> None:
+    agree(one, one, horizon=30)
+    with pytest.raises(AssertionError, match=message):
+        agree(one, other, horizon=60)
+
+
+def test_policies_are_compared_over_fixed_arms_alone() -> None:
+    drawn: Any = changing(dim=2, arms=3, seed=1)
+    with pytest.raises(InvalidSetting, match="instances must be problems with fixed arms"):
+        agree(Greedy(), Greedy(), instances=[drawn])

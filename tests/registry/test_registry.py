@@ -14,7 +14,7 @@ import pytest
 
 import infex
 from infex import EpsilonGreedy, models, policies, registry, schedules
-from infex.errors import InvalidSetting, NotKept
+from infex.errors import FrozenSettings, InvalidSetting, NotKept
 from infex.lab import environments
 from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.registry import POLICY_STATES
@@ -55,7 +55,8 @@ def test_every_estimator_in_its_room_is_a_row() -> None:
 
 
 def test_every_environment_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(environments, "draws")) <= set(registry.BY_NAME)
+    own = {"OwnInstance"}  # it holds a user's code
+    assert set(kinds_in(environments, "draws")) - own <= set(registry.BY_NAME)
 
 
 def test_every_schedule_and_control_has_a_row() -> None:
@@ -116,6 +117,39 @@ def notes_in(policy_state: Any) -> set[type]:
         return set()
     inner = {kind for part in policy_state for kind in notes_in(part)}
     return inner | {type(policy_state)} if type(policy_state) is not tuple else inner
+
+
+def built_in_things() -> list[Any]:
+    things = [make() for make in MAKERS.values()] + list(SCHEDULES_UNDER_CONTRACT)
+    things += [make(infex.every(3)) for make in CONTROLS_UNDER_CONTRACT.values()]
+    things += [models.Ridge(), models.Discounted(), infex.features.disjoint(3, context_dim=2)]
+    things += [make(dim=2, arms=3, seed=1) for make in (environments.gaussian, environments.changing)]
+    things += [environments.contextual(2, 3, 1), environments.late(3), environments.walk(0.1)]
+    return [each for each in things if type(each) in registry.BY_KIND and dataclasses.fields(each)]
+
+
+@pytest.mark.parametrize("thing", built_in_things(), ids=lambda thing: type(thing).__name__)
+def test_what_is_set_on_a_built_in_thing_is_refused_by_name(thing: Any) -> None:
+    """Python's own frozen classes with slots say `super(type, obj): obj must be an instance`."""
+    kind = type(thing).__name__
+    field = max((field.name for field in dataclasses.fields(thing) if field.init), key=len)
+    with pytest.raises(FrozenSettings, match=rf"{kind} has no attribute 'xyz', and cannot be changed"):
+        thing.xyz = 1
+    with pytest.raises(FrozenSettings, match=rf"{kind} has no attribute .* \(did you mean {field}\?\)"):
+        setattr(thing, f"{field}q", 1)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=f"{field} of {kind} cannot be changed"):
+        setattr(thing, field, 1)
+
+
+def test_a_subclass_of_a_built_in_policy_may_keep_something_of_its_own() -> None:
+    class Counting(infex.LinUCB):  # type: ignore[misc]
+        pass
+
+    policy: Any = Counting(delta=0.1)
+    policy.count = 3
+    assert policy.count == 3
+    with pytest.raises(FrozenSettings, match="delta of Counting cannot be changed"):
+        policy.delta = 0.5
 
 
 def test_every_note_of_infexs_own_can_be_kept() -> None:

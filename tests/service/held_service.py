@@ -15,8 +15,8 @@ from tests.waiting import PATIENCE
 
 PROGRAM = """
 import json, os, sys
-from infex.service.serving import Listening, serve
-from infex.service.service_limits import ServiceLimits
+from infex.service.server import Listening, serve
+from infex.service.schemas import ServiceLimits
 from infex.study.sqlite_store import SQLiteStore
 
 url, limits, gate, begun = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])

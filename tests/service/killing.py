@@ -3,8 +3,7 @@
 import threading
 
 import infex
-from infex.client import RemoteDecision
-from infex.client.client import RemoteStudy
+from infex.client import RemoteDecision, RemoteStudy
 from tests.service.running import CONTEXT
 from tests.waiting import PATIENCE
 

@@ -1,18 +1,20 @@
-"""A service that runs within a test: its event loop in a thread, requests without a network."""
+"""A service that runs within a test: the server in a thread, requests over HTTP."""
 
-import asyncio
 import contextlib
+import http.client
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import infex
-from infex.service.application import Service
-from infex.service.service_limits import ServiceLimits
-from infex.service.tokens import TokenFile
-from tests.waiting import PATIENCE
+from infex.service.app import Service
+from infex.service.auth import TokenFile
+from infex.service.schemas import ServiceLimits
+from infex.service.server import Listening, server_of
+from tests.waiting import PATIENCE, until
 
 SHOP = infex.to_record(infex.features.disjoint(["tea", "juice", "water"], context_dim=2))
 PRICING = {"name": "pricing", "policy": "Infex(LinUCB, every(3))", "features": SHOP, "seed": 7}
@@ -32,72 +34,42 @@ class Reply(NamedTuple):
 
 
 class Running:
-    """Requests to a service."""
+    """Requests to a service, each on a connection of its own."""
 
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
-        self.service, self._loop = service, loop
-
-    def run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+    def __init__(self, service: Service, port: int, threads: ThreadPoolExecutor) -> None:
+        self.service, self.port, self._threads = service, port, threads
+        self.url = f"http://127.0.0.1:{port}"
 
     def begin(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
-    ) -> Any:
+    ) -> Future[Reply]:
         """A request that is under way: `.result()` is its reply."""
-        return asyncio.run_coroutine_threadsafe(self._sent(method, path, body, headers or {}), self._loop)
+        return self._threads.submit(self, method, path, body, headers)
 
     def __call__(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
-        reply: Reply = self.begin(method, path, body, headers).result(PATIENCE)
-        return reply
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        given = {"host": "localhost", **(headers or {})}
+        with contextlib.closing(connection):
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in given.items():
+                connection.putheader(name, value.encode("latin-1"))
+            if data is not None:
+                connection.putheader("content-length", str(len(data)))
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
-    async def _sent(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> Reply:
-        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        parts = iter([data])
-        sent: list[Any] = []
+    def is_read(self, study: str = "pricing") -> None:
+        """Waits until the history of a study is that of its whole journal."""
 
-        async def receive() -> dict[str, Any]:
-            for part in parts:
-                return {"type": "http.request", "body": part, "more_body": False}
-            await asyncio.Event().wait()
-            raise AssertionError
+        def read() -> bool:
+            figures = self("GET", f"/v1/studies/{study}").json["figures"]
+            return bool(figures["read"] == figures["entries"])
 
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await self.service.app(http_scope(method, path, headers), receive, send)
-        return reply_of(sent)
-
-
-def http_scope(method: str, path: str, headers: Mapping[str, str]) -> dict[str, Any]:
-    given = {"host": "localhost", **{name.lower(): value for name, value in headers.items()}}
-    where, _, query = path.partition("?")
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "path": where,
-        "raw_path": where.encode(),
-        "root_path": "",
-        "scheme": "http",
-        "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-    }
-
-
-def reply_of(sent: list[Any]) -> Reply:
-    head, *rest = sent
-    headers = {name.decode(): value.decode() for name, value in head["headers"]}
-    return Reply(head["status"], headers, b"".join(part.get("body", b"") for part in rest))
-
-
-async def never(seconds: float) -> None:
-    """A pause that does not end: nothing happens by itself."""
-    await asyncio.Event().wait()
+        until(read, "the journal is read")
 
 
 @contextlib.contextmanager
@@ -106,41 +78,29 @@ def running(
     limits: ServiceLimits | None = None,
     tokens: TokenFile | None = None,
     url: str | None = None,
+    wait: bool = True,
 ) -> Iterator[Running]:
-    """A service on a database in this folder, or at a URL; its tokens are in shop.db.tokens."""
+    """A service on a database in this folder, or at a URL; its tokens are in shop.db.tokens.
+
+    With `wait` its studies are open.
+    """
     tokens = TokenFile(folder / "shop.db.tokens") if tokens is None else tokens
     url = f"sqlite:///{folder}/shop.db" if url is None else url
-    service = Service(url, tokens, ["localhost"], limits, never)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    caller = Running(service, loop)
-    life = living(service)
-    try:
-        caller.run(anext(life))
-        caller.run(_ready(service))
-        yield caller
-    finally:
-        with contextlib.suppress(StopAsyncIteration):
-            caller.run(anext(life))
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
-async def living(service: Service) -> AsyncIterator[None]:
-    """Starts a service, and ends it."""
-    told: asyncio.Queue[Any] = asyncio.Queue()
-    heard: asyncio.Queue[Any] = asyncio.Queue()
-    task = asyncio.create_task(service.app({"type": "lifespan"}, told.get, heard.put))
-    await told.put({"type": "lifespan.startup"})
-    assert (await heard.get())["type"] == "lifespan.startup.complete"
-    yield
-    await told.put({"type": "lifespan.shutdown"})
-    assert (await heard.get())["type"] == "lifespan.shutdown.complete"
-    await task
-
-
-async def _ready(service: Service) -> None:
-    """Waits until the studies are open."""
-    await service.studies.opened.wait()
+    limits = ServiceLimits() if limits is None else limits
+    service = Service(url, tokens, ["localhost", "127.0.0.1"], limits)
+    server = server_of(service, limits)
+    with (
+        Listening(url="sqlite:///unused.db", port=0).bind() as bound,
+        ThreadPoolExecutor(64) as threads,
+    ):
+        port = bound.getsockname()[1]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        try:
+            call = Running(service, port, threads)
+            if wait:
+                until(lambda: call("GET", "/readyz").json["status"] != "opening", "the studies are open")
+            yield call
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)

@@ -11,7 +11,7 @@ import yaml
 
 from infex.cli.serve_command import serve
 from infex.cli.token_command import make_token
-from infex.service import alarms
+from infex.service import studies
 from infex.study.addresses import without_password
 from tests.service.running import CONTEXT, PRICING, running
 
@@ -50,11 +50,11 @@ def test_the_rules_have_the_thresholds_of_the_page_and_a_word_in_the_handbook() 
     texts = {rule["alert"]: rule["expr"] for rule in rules()}
     for name in texts:
         assert f"`{name}`" in handbook, name
-    assert f"> {alarms.DRIFT_Z:g}" in texts["InfexDrift"]
-    assert f">= {alarms.FEWEST_OLD}" in texts["InfexRewardsLate"]
-    assert "|".join(alarms.OLD_AGES) in texts["InfexRewardsLate"]
-    assert f">= {alarms.FEWEST_PLANNED}" in texts["InfexExplorationBehind"]
-    assert f"< {alarms.LEAST_DONE} " in texts["InfexExplorationBehind"]
+    assert f"> {studies.DRIFT_Z:g}" in texts["InfexDrift"]
+    assert f">= {studies.FEWEST_OLD}" in texts["InfexRewardsLate"]
+    assert "|".join(studies.OLD_AGES) in texts["InfexRewardsLate"]
+    assert f">= {studies.FEWEST_PLANNED}" in texts["InfexExplorationBehind"]
+    assert f"< {studies.LEAST_DONE} " in texts["InfexExplorationBehind"]
 
 
 def compose() -> dict[str, Any]:

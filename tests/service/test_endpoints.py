@@ -1,16 +1,16 @@
 """Decisions, rewards, reasons and changes over HTTP, as a study gives them."""
 
 import json
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 import infex
-from infex.service.service_limits import ServiceLimits
-from infex.study.sqlite_store import SQLiteStore
+from infex.service.schemas import ServiceLimits
+from tests.service.held_disk import HeldDisk, failing_disk
 from tests.service.running import CONTEXT, PRICING, Running, running
 from tests.study.studies import Clock, shop
 from tests.waiting import PATIENCE, until
@@ -81,16 +81,12 @@ def test_a_batch_of_which_one_is_refused_changes_nothing(tmp_path: Path, more: d
         call("POST", "/v1/studies", PRICING)
         batch = [{"key": key, "context": CONTEXT, **more} for key in "abc"]
         wrong = [batch[0], {**batch[1], "context": [1.0]}, batch[2]]
-        reply = call("POST", DECISIONS, wrong, {"idempotency-key": "first"})
+        reply = call("POST", DECISIONS, wrong)
         assert (reply.status, reply.json["field"]) == (422, "[1].context")
         assert "Nothing of this batch was taken in" in reply.json["message"]
         assert [call("GET", f"{DECISIONS}/{key}").status for key in "abc"] == [404, 404, 404]
-        for header in (
-            "first",
-            "second",
-        ):  # a refusal is not kept: the same key will do, and so will a new one
-            right = call("POST", DECISIONS, batch, {"idempotency-key": header})
-            assert [each["round"] for each in right.json] == [1, 2, 3]
+        right = call("POST", DECISIONS, batch)
+        assert [each["round"] for each in right.json] == [1, 2, 3]
         for size in ([], [batch[0]] * 4):
             assert call("POST", DECISIONS, size).json["field"] == "body"
 
@@ -127,63 +123,51 @@ def test_a_batch_names_the_row_without_a_key_and_the_one_with_too_many_arms(tmp_
 def test_keys_may_hold_any_letters(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
-        for place, key in enumerate(("a/b/explain/c", "ключ", "x y#z", "%2F", "/", ".."), 1):
+        for place, key in enumerate(("a/b/explain/c", "ключ", "x y#z", "%2F", "/", "..", "a\nb"), 1):
             assert ask(call, key).status == 200
-            assert call("GET", f"/v1/studies/pricing/explain/{key}").json["why"]["decision"]["t"] == place
-            assert call("GET", f"{DECISIONS}/{key}").json["decision"]["round"] == place
+            assert (
+                call("GET", f"/v1/studies/pricing/explain/{quote(key, safe='')}").json["why"]["decision"]["t"]
+                == place
+            )
+            assert call("GET", f"{DECISIONS}/{quote(key, safe='')}").json["decision"]["round"] == place
         reply = ask(call, "a\0b")
         assert (reply.status, reply.json["field"]) == (422, "key")
 
 
-def test_an_idempotency_key_is_kept_as_the_draft_says(tmp_path: Path) -> None:
+def test_an_idempotency_key_is_another_way_to_say_the_key(tmp_path: Path) -> None:
+    head, body = {"idempotency-key": '"abc"'}, {"context": CONTEXT}
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
-        head, body = {"idempotency-key": '"abc"'}, {"context": CONTEXT}
         first = call("POST", DECISIONS, body, head)
         assert first.json["key"] == "abc"
-        again = call("POST", DECISIONS, body, head)
-        assert (again.body, again.headers["idempotency-replayed"]) == (first.body, "true")
+        assert call("POST", DECISIONS, body, head).body == first.body
+        assert ask(call, "abc").body == first.body, "the same as the key in the body"
         other = call("POST", DECISIONS, {"context": [0.0, 1.0]}, head)
-        assert (other.status, other.json["field"]) == (422, "Idempotency-Key")
-        many = call("POST", DECISIONS, [body, body], {"idempotency-key": "xyz"})
-        assert [each["key"] for each in many.json] == ["xyz#0", "xyz#1"]
+        assert (other.status, other.json["error"], other.json["field"]) == (422, "AnotherRequest", "key")
+        own = call("POST", DECISIONS, body | {"key": "own"}, head)
+        assert own.json["key"] == "own", "the body says it first"
+        many = call("POST", DECISIONS, [body, body | {"key": "z"}, body], {"idempotency-key": "xyz"})
+        assert [each["key"] for each in many.json] == ["xyz#0", "z", "xyz#2"]
         for wrong in ('""', "", "a" * 201, 'a"b', "ö"):
-            assert call("POST", DECISIONS, body, {"idempotency-key": wrong}).status == 422
+            refused = call("POST", DECISIONS, body, {"idempotency-key": wrong})
+            assert (refused.status, refused.json["field"]) == (422, "Idempotency-Key")
         assert call("POST", DECISIONS, body).json["field"] == "key"
         assert call("POST", REWARDS, {"key": "nobody", "reward": 1}, head).status == 404
-        assert call("POST", REWARDS, {"key": "abc", "reward": 1}, head).status == 200, "a failure is not kept"
+        assert call("POST", REWARDS, {"reward": 1}, head).json == {"key": "abc", "state": "rewarded"}
+        told = call("POST", REWARDS, [{"reward": 1}, {"reward": 1, "key": "z"}], {"idempotency-key": "xyz"})
+        assert [each["key"] for each in told.json] == ["xyz#0", "z"]
+        assert call("POST", REWARDS, {"reward": 1}).json["field"] == "key"
+        assert call("POST", REWARDS, [{"reward": 1}]).json["field"] == "[0].key"
     with running(tmp_path) as call:  # started again
-        again = call("POST", DECISIONS, body, head)
-        assert (again.body, again.headers["idempotency-replayed"]) == (first.body, "true")
-        assert call("POST", DECISIONS, {"context": [0.0, 1.0]}, {"idempotency-key": "abc"}).status == 422
-    (tmp_path / "shop.db.answers").unlink()
-    with running(tmp_path) as call:  # the journal knows the key too
         assert call("POST", DECISIONS, body, head).body == first.body
-        assert call("POST", DECISIONS, {"context": [0.0, 1.0]}, {"idempotency-key": "abc"}).status == 422
+        assert call("POST", DECISIONS, {"context": [0.0, 1.0]}, head).status == 422
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept <= {"shop.db", "shop.db.lock"}, "nothing is kept beside the journal"
 
 
-class HeldDisk:
-    """Commits that end when they are let go, or when the block ends."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
-        self.sizes: list[int] = []
-        append = SQLiteStore.append
-
-        def held(store: Any, name: str, entries: Any) -> None:
-            if name == "pricing" and len(entries) and entries[0].kind != "opened":
-                self.sizes.append(len(entries))
-                self.begun.release()
-                assert self.go_on.acquire(timeout=PATIENCE)
-            append(store, name, entries)
-
-        monkeypatch.setattr(SQLiteStore, "append", held)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.go_on.release(1000)
+def decided(call: Running) -> int:
+    count: int = call("GET", "/v1/studies/pricing").json["figures"]["decisions"]
+    return count
 
 
 def test_nothing_is_answered_before_it_is_on_disk_and_many_share_a_commit(
@@ -195,14 +179,11 @@ def test_nothing_is_answered_before_it_is_on_disk_and_many_share_a_commit(
         first = call.begin("POST", DECISIONS, {"key": "first", "context": CONTEXT})
         assert disk.begun.acquire(timeout=PATIENCE)
         others = [call.begin("POST", DECISIONS, {"key": f"o{n}", "context": CONTEXT}) for n in range(39)]
-        study = call.service.studies.of("pricing")
-        until(lambda: study.study._desk.standing.number == 41, "all are decided")
+        until(lambda: decided(call) == 40, "all are decided")
         assert not any(each.done() for each in [first, *others])
         more = call("POST", DECISIONS, {"key": "too many", "context": CONTEXT})
         assert (more.status, more.json["error"], more.headers["retry-after"]) == (429, "Overloaded", "1")
         assert call("GET", "/healthz").status == 200, "the loop is not blocked"
-        again = call.begin("POST", DECISIONS, b'{"context":[0.6,0.8]}', {"idempotency-key": "x"})
-        assert again.result(PATIENCE).status == 429
         disk.go_on.release(100)
         assert first.result(PATIENCE).json["round"] == 1
         assert sorted(each.result(PATIENCE).json["round"] for each in others) == list(range(2, 41))
@@ -211,59 +192,93 @@ def test_nothing_is_answered_before_it_is_on_disk_and_many_share_a_commit(
         assert len(disk.sizes) <= 3, "those that waited went to the disk together"
 
 
-def test_the_same_idempotency_key_under_way_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_key_twice_at_once_is_one_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = HeldDisk(monkeypatch)
     with running(tmp_path) as call, disk:
         call("POST", "/v1/studies", PRICING)
         head = {"idempotency-key": "k"}
         first = call.begin("POST", DECISIONS, {"context": CONTEXT}, head)
         assert disk.begun.acquire(timeout=PATIENCE)
-        assert call("POST", DECISIONS, {"context": CONTEXT}, head).status == 409
-        assert call("POST", DECISIONS, {"context": [1.0, 0.0]}, head).status == 422
+        second = call.begin("POST", DECISIONS, {"context": CONTEXT}, head)
+        third = call.begin("POST", DECISIONS, {"context": [1.0, 0.0]}, head)
         disk.go_on.release(100)
         assert first.result(PATIENCE).status == 200
-        assert call("POST", DECISIONS, {"context": CONTEXT}, head).body == first.result(PATIENCE).body
+        assert second.result(PATIENCE).body == first.result().body
+        assert third.result(PATIENCE).status == 422
+        assert call("GET", "/v1/studies/pricing").json["figures"]["decisions"] == 1
 
 
 def test_a_disk_that_fails_gives_503_and_the_same_again_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, failing = SQLiteStore.append, [True]
-
-    def failed(store: Any, name: str, entries: Any) -> None:
-        if failing and entries[0].kind != "opened":
-            raise infex.errors.StoreFailed("no room is left")
-        append(store, name, entries)
-
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
-        monkeypatch.setattr(SQLiteStore, "append", failed)
-        reply = ask(call, "a")
+        with failing_disk(monkeypatch):
+            reply = ask(call, "a")
         assert (reply.status, reply.json["error"], reply.headers["retry-after"]) == (503, "StoreFailed", "1")
-        failing.clear()
+        assert b"10.0.0.7" not in reply.body
+        assert b"/dev" not in reply.body
         assert ask(call, "a").json["round"] == 1
         assert ask(call, "b").json["round"] == 2
 
 
-def test_a_closing_service_finishes_what_was_begun_and_refuses_what_is_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closing_service_finishes_what_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = HeldDisk(monkeypatch)
-    with running(tmp_path) as call, disk:
-        call("POST", "/v1/studies", PRICING)
-        begun = call.begin("POST", DECISIONS, {"key": "a", "context": CONTEXT})
-        assert disk.begun.acquire(timeout=PATIENCE)
-        call.service.app.closing = True
-        refused = ask(call, "b")
-        assert (refused.status, refused.json["error"]) == (503, "ClosingDown")
-        assert call("GET", "/healthz").status == 200
-        disk.go_on.release(100)
+    with disk:
+        with running(tmp_path) as call:
+            call("POST", "/v1/studies", PRICING)
+            begun = call.begin("POST", DECISIONS, {"key": "a", "context": CONTEXT})
+            assert disk.begun.acquire(timeout=PATIENCE)
+            disk.go_on.release(100)
         assert begun.result(PATIENCE).status == 200
+        with running(tmp_path) as call:
+            assert call("GET", f"{DECISIONS}/a").status == 200
+
+
+def test_a_wrong_method_is_405_and_says_which_are_right(tmp_path: Path) -> None:
     with running(tmp_path) as call:
-        assert call("GET", f"{DECISIONS}/a").status == 200
-        assert call("GET", f"{DECISIONS}/b").status == 404
+        for method, path, allow in (
+            ("DELETE", "/v1/studies", "GET, HEAD, POST"),
+            ("PUT", DECISIONS, "GET, HEAD, POST"),
+            ("GET", REWARDS, "POST"),
+            ("POST", "/healthz", "GET, HEAD"),
+            ("OPTIONS", "/", "GET, HEAD"),
+            ("POST", f"{DECISIONS}/a", "GET, HEAD"),
+        ):
+            reply = call(method, path)
+            assert (reply.status, reply.headers["allow"]) == (405, allow), path
+            assert (reply.json["error"], reply.json["expected"]) == ("MethodNotAllowed", allow)
+        for path in ("/v2", "/v1/studies/", "/v1/studies/pricing/nothing"):
+            assert (call("GET", path).status, call("GET", path).json["error"]) == (404, "UnknownAddress")
+        head = call("HEAD", "/healthz")
+        assert (head.status, head.body) == (200, b"")
+        assert call("HEAD", "/v1/events").status == 200
+
+
+def test_refusals_speak_of_fields_of_the_body_and_not_of_python(tmp_path: Path) -> None:
+    fixed = {"name": "fixed", "policy": "Greedy", "arms": [[1.0, 0.0], [0.0, 1.0]], "labels": ["a", "b"]}
+    changing = {"name": "changing", "policy": "Greedy", "dim": 2}
+    with running(tmp_path) as call:
+        for study in (PRICING, fixed, changing):
+            assert call("POST", "/v1/studies", study).status == 201
+        for name, body, field in (
+            ("pricing", {"key": "a"}, "context"),
+            ("pricing", {"key": "a", "context": {"age": 4}}, "context"),
+            ("pricing", {"key": "a", "context": "x"}, "context"),
+            ("pricing", {"key": 1}, "key"),
+            ("fixed", {"key": "a", "context": CONTEXT}, "context"),
+            ("fixed", {"key": "a", "arms": [[1.0, 0.0]]}, "arms"),
+            ("changing", {"key": "a"}, "arms"),
+            ("changing", {"key": "a", "allowed": [True]}, "arms"),
+            ("changing", {"key": "a", "labels": ["a"]}, "arms"),
+        ):
+            for body_sent in (body, [body]):
+                refused = call("POST", f"/v1/studies/{name}/decisions", body_sent)
+                row = "" if isinstance(body_sent, dict) else "[0]."
+                assert (refused.status, refused.json["field"]) == (422, row + field), refused.body
+                words = refused.json["message"]
+                for python in ("ask(", "Bandit", "=...", "infex.", "`str`", "`int`", "float"):
+                    assert python not in words, words
 
 
 def test_a_study_is_begun_once_and_other_settings_are_refused(tmp_path: Path) -> None:
@@ -340,7 +355,8 @@ def test_exploring_is_paused_and_goes_on_as_recorded_events(tmp_path: Path) -> N
         call("POST", "/v1/studies", PRICING)
         amend = "/v1/studies/pricing/amendments"
         before = call("GET", "/v1/studies/pricing").json["policy"]
-        assert call("POST", amend, {"explore": False, "reason": "holiday"}).json["paused"] is True
+        for _ in range(2):  # the same again changes nothing
+            assert call("POST", amend, {"explore": False, "reason": "holiday"}).json["paused"] is True
         assert [ask(call, f"p{n}").json["reason"] for n in range(3)] == [
             "greedy",
             "greedy",
@@ -443,13 +459,21 @@ def test_figures_for_prometheus_are_those_of_the_studies(tmp_path: Path) -> None
 def test_the_description_names_every_address_with_its_types(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         described = call("GET", "/openapi.json").json
-        addresses = call.service.addresses
+        endpoints = call.service.endpoints
     assert described["openapi"] == "3.1.0"
-    for address in addresses:
-        operation = described["paths"][address.path.replace(":path", "")][address.method.lower()]
+    for endpoint in endpoints:
+        operation = described["paths"][endpoint.path.replace(":key", "")][endpoint.method.lower()]
         assert operation["summary"]
-        assert ("requestBody" in operation) == (address.takes is not None)
-        assert bool(operation["security"]) == bool(address.needs)
+        assert ("requestBody" in operation) == (endpoint.takes is not None)
+        assert bool(operation["security"]) == (endpoint.scope is not None)
+    assert set(described["paths"]["/healthz"]["get"]["responses"]) == {
+        "200",
+        "400",
+        "405",
+        "421",
+        "431",
+        "503",
+    }
     names = set(described["components"]["schemas"])
     assert {"DecisionRequest", "RewardRequest", "DecisionAnswer", "RefusalAnswer"} <= names
     text = json.dumps(described)

@@ -1,6 +1,5 @@
 """The page as a reader sees it, in a real browser, while the service works."""
 
-import json
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -12,8 +11,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import infex
-from infex.service.page_files import FILES
-from infex.service.tokens import TokenFile
+from infex.service.auth import TokenFile
+from infex.service.routes import PAGE_FILES
 from tests.lab.reports import browser
 from tests.service.serving_here import serving
 from tests.waiting import PATIENCE
@@ -199,7 +198,7 @@ def test_filters_reasons_and_charts_work_by_keyboard(shop: Shop) -> None:
         assert "age" in dialog.text
         driver.switch_to.active_element.send_keys(Keys.ESCAPE)
         browser.wait(driver, lambda: not dialog.get_attribute("open"))
-        chart = driver.find_element(By.CSS_SELECTOR, "#when .chart")
+        chart = driver.find_element(By.CSS_SELECTOR, "#when .plot")
         tip = driver.find_element(By.CSS_SELECTOR, "#when .tip")
         chart.send_keys(Keys.HOME)
         assert tip.text.startswith("round 1:")
@@ -293,30 +292,18 @@ def test_a_wrong_token_is_refused_and_may_be_given_again(shop: Shop) -> None:
 def test_axe_finds_nothing_wrong(shop: Shop, width: int) -> None:
     with browser.tab(shop.driver, width) as driver:
         enter(driver, shop, shop.admin)
-        driver.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text())
         for place in ("#/", "#/study/pricing"):
             driver.execute_script("location.hash = arguments[0]", place)
             what = ".card" if place == "#/" else "#when svg"
             browser.wait(driver, lambda what=what: bool(driver.find_elements(By.CSS_SELECTOR, what)))  # type: ignore[misc]
-            refuse_what_axe_finds(driver)
+            browser.refuse_what_axe_finds(driver)
         press(driver, "#latest tbody button")
         browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#why svg")))
-        refuse_what_axe_finds(driver)
-
-
-def refuse_what_axe_finds(driver: Any) -> None:
-    """In light and in dark."""
-    for scheme in ("light", "dark"):
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-        found = driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-        wrong = [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
-        assert wrong == [], json.dumps(wrong, indent=1)
-        assert "color-contrast" in {each["id"] for each in found["passes"]}
+        browser.refuse_what_axe_finds(driver)
 
 
 def test_the_page_is_light_and_loads_nothing_from_elsewhere() -> None:
-    texts = {file.name: files(file.package).joinpath(file.name).read_text() for file in FILES.values()}
+    texts = {name: files(package).joinpath(name).read_text() for package, name, _ in PAGE_FILES.values()}
     assert sum(len(text.encode()) for text in texts.values()) < 100_000
     for name, text in texts.items():
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), name

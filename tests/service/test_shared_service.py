@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import infex
-from tests.service.answer_tables import check_table
-from tests.service.past_tables import check_past_table
 from tests.service.running import CONTEXT, PRICING
 from tests.study.server import running as database
 from tests.waiting import PATIENCE, started
@@ -66,8 +64,6 @@ def test_clients_go_on_with_the_other_and_exploration_stays_exact(tmp_path: Path
         instance(server.url, tokens) as (one, first),
         instance(server.url, tokens) as (two, _),
     ):
-        check_table(server.url)  # an Idempotency-Key is known to all instances
-        check_past_table(server.url)
         with infex.Client(one, seconds=PATIENCE) as client:
             client.open("pricing", policy=PRICING["policy"], features=PRICING["features"], seed=7)
         answered = threading.Semaphore(0)

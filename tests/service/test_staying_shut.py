@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from infex.cli.main import main
 from infex.errors import DamagedFile, InvalidSetting
-from infex.service.serving import Listening
+from infex.service.server import Listening
 from tests.service.running import running
 from tests.service.serving_here import command, serving
 from tests.waiting import PATIENCE, until

@@ -5,6 +5,7 @@ import json
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -12,9 +13,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from infex.service import studies
+from infex.study.study import Study
 from tests.service.running import CONTEXT, PRICING, Reply, running
 from tests.service.serving_here import command
 from tests.study.server import running as database
@@ -193,3 +197,24 @@ def test_a_service_whose_file_is_gone_or_cannot_be_read(tmp_path: Path, unreadab
             file.rmdir()
         aside.rename(file)
         until(lambda: ready() == 200, "it is ready again")
+
+
+def test_a_database_that_is_being_made_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, made, may_go_on, opened = tmp_path / "shop.db", threading.Event(), threading.Event(), Study.open
+
+    def half_made(*words: Any, **more: Any) -> Study:
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            connection.execute("create table half (made)")
+        made.set()
+        assert may_go_on.wait(PATIENCE)
+        file.unlink()
+        return opened(*words, **more)
+
+    monkeypatch.setattr(Study, "open", half_made)
+    monkeypatch.setattr(studies, "SECONDS_BETWEEN_CHECKS", 0.0)
+    with running(tmp_path) as call:
+        begun = call.begin("POST", "/v1/studies", PRICING)
+        assert made.wait(PATIENCE)
+        assert sample(call("GET", "/metrics"), "infex_store_up") == 1.0
+        may_go_on.set()
+        assert begun.result(PATIENCE).status == 201

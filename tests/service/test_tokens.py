@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from infex.cli.main import main
 from infex.errors import DamagedFile, InvalidSetting, UnknownToken
-from infex.service.token_places import token_path
-from infex.service.tokens import Scope, TokenFile
+from infex.service.auth import Scope, TokenFile, token_path
 
 
 def test_a_token_has_the_scopes_it_was_made_with(tmp_path: Path) -> None:

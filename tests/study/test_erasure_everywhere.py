@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
-import pytest
 from click.testing import CliRunner
 
 import infex
@@ -70,8 +68,8 @@ def test_nothing_of_an_erased_unit_is_in_any_file_or_served_again(tmp_path: Path
         assert call("POST", "/v1/studies", PRICING).status == 201
         replies = asked_and_told(call)
         assert [reply.status for reply in replies] == [200, 200, 200]
-        assert asked_and_told(call) == [reply_again(reply) for reply in replies]
-    assert files_with(tmp_path, replies[0].body) == ["shop.db.answers"]
+        assert [again.body for again in asked_and_told(call)] == [reply.body for reply in replies]
+    assert files_with(tmp_path, UNIT.encode()) == ["shop.db"]
     assert forgotten(url)["erased"] == 3
     for trace in traces(replies):
         assert files_with(tmp_path, trace) == [], trace
@@ -85,56 +83,14 @@ def test_nothing_of_an_erased_unit_is_in_any_file_or_served_again(tmp_path: Path
         assert (other.status, other.json) == (200, replies[1].json[1]), "somebody else's decision stays"
 
 
-def reply_again(reply: Reply) -> Reply:
-    return reply._replace(headers={**reply.headers, "idempotency-replayed": "true"})
-
-
-def test_answers_of_others_stay(tmp_path: Path) -> None:
-    with running(tmp_path) as call:
-        call("POST", "/v1/studies", PRICING)
-        asked_and_told(call)
-        other = call("POST", DECISIONS, {"unit": "bob", "context": [0.3, 0.4]}, {"idempotency-key": "bob-1"})
-    forgotten(f"sqlite:///{tmp_path}/shop.db")
-    with running(tmp_path) as call:
-        again = call("POST", DECISIONS, {"unit": "bob", "context": [0.3, 0.4]}, {"idempotency-key": "bob-1"})
-        assert (again.body, again.headers["idempotency-replayed"]) == (other.body, "true")
-
-
-def test_an_erasure_that_failed_can_be_done_again(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/shop.db"
-    with running(tmp_path) as call:
-        call("POST", "/v1/studies", PRICING)
-        replies = asked_and_told(call)
-    aside, answers = tmp_path / "aside", tmp_path / "shop.db.answers"
-    answers.rename(aside)
-    answers.mkdir()  # so the file of answers cannot be opened
-    with infex.Study.open(url, "pricing") as study, pytest.raises(infex.errors.StoreFailed, match="answers"):
-        study.forget(UNIT)
-    answers.rmdir()
-    aside.rename(answers)
-    assert forgotten(url)["erased"] == 3
-    for trace in traces(replies):
-        assert files_with(tmp_path, trace) == [], trace
-
-
-def test_answers_kept_in_postgresql_go_with_the_unit_while_the_service_runs(tmp_path: Path) -> None:
+def test_a_unit_is_erased_from_postgresql_while_the_service_runs(tmp_path: Path) -> None:
     with database() as server, running(tmp_path, url=server.url) as call:
         assert call("POST", "/v1/studies", PRICING).status == 201
         assert [reply.status for reply in asked_and_told(call)] == [200, 200, 200]
-        assert kept_answers(server.url) == 3
         assert forgotten(server.url)["erased"] == 3
-        assert kept_answers(server.url) == 0
         for reply in asked_and_told(call):
             assert (reply.status, reply.json["error"]) == (404, "UnknownDecision")
         assert call("POST", DECISIONS, BATCH[1]).status == 200
-
-
-def kept_answers(url: str) -> int:
-    """How many answers PostgreSQL keeps."""
-    with psycopg.connect(url) as connection:
-        found = connection.execute("select count(*) from infex_answers").fetchone()
-    assert found is not None
-    return int(found[0])
 
 
 def test_databases_are_readable_by_their_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
@@ -146,7 +102,7 @@ def test_databases_are_readable_by_their_owner_alone_whatever_the_umask(tmp_path
         done = CliRunner().invoke(main, ["study", "backup", url, str(tmp_path / "backup.db")])
         assert done.exit_code == 0, done.output
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    assert {"shop.db", "shop.db-wal", "shop.db-shm", "shop.db.answers", "backup.db"} <= modes.keys()
+    assert {"shop.db", "shop.db-wal", "shop.db-shm", "backup.db"} <= modes.keys()
     assert set(modes.values()) == {0o600}, modes
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, Integers, length_of, products, shown
-from infex.checks import one_of, qualified_name, real, safe_repr, whole
+from infex.checks import one_of, real, safe_repr, whole
 from infex.core.drawing import random_walk
 from infex.core.runs import Law
 from infex.errors import InvalidReward, InvalidSetting
@@ -87,11 +87,17 @@ def late(rounds: int | Sequence[int] | None = None, mean: float | None = None, l
     return Late(given, mean, lost)
 
 
-class Path(Protocol):
-    """Where a parameter is, asked for in the order of rounds."""
+Rows = tuple[Integers, Floats]
 
-    def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
-        """The parameters of rounds first to last: the last round of each, and they themselves, (rows, d)."""
+
+class Path(NamedTuple):
+    """Where a parameter is, asked for in the order of rounds.
+
+    `rows(first, last)` are the parameters of these rounds: the last round of each, and they themselves,
+    (rows, d).
+    """
+
+    rows: Callable[[int, int], Rows]
 
 
 @runtime_checkable
@@ -100,18 +106,6 @@ class Moves(Protocol):
 
     def path(self, theta: Floats, rng: np.random.Generator) -> Path:
         """From theta in round 1 on, by these draws."""
-
-
-@final
-class Resting:
-    """A parameter that does not move."""
-
-    def __init__(self, theta: Floats) -> None:
-        self._theta = theta
-
-    def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
-        """One row."""
-        return np.array([last]), self._theta[None]
 
 
 @final
@@ -134,27 +128,24 @@ class Steps:
 
     def path(self, theta: Floats, rng: np.random.Generator) -> Path:
         """The path of one run."""
-        return _Stepping(self, theta, rng)
+
+        def rows(first: int, last: int) -> Rows:
+            nonlocal theta
+            ends, thetas = [], []
+            for t in self.changes(first, last):
+                if t > first:
+                    ends.append(t - 1)
+                    thetas.append(theta)
+                theta = directed(rng, theta.size) * length_of(theta)
+            return np.array([*ends, last]), np.array([*thetas, theta])
+
+        return Path(rows)
 
     def changes(self, first: int, last: int) -> list[int]:
         """The rounds from first to last that have a new parameter."""
         if self.every is None:
             return [t for t in self.at if first <= t <= last]
         return list(range(max(first, 2) + -(max(first, 2) - 1) % self.every, last + 1, self.every))
-
-
-class _Stepping:
-    def __init__(self, steps: Steps, theta: Floats, rng: np.random.Generator) -> None:
-        self._steps, self._theta, self._rng = steps, theta, rng
-
-    def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
-        ends, thetas = [], []
-        for t in self._steps.changes(first, last):
-            if t > first:
-                ends.append(t - 1)
-                thetas.append(self._theta)
-            self._theta = directed(self._rng, self._theta.size) * length_of(self._theta)
-        return np.array([*ends, last]), np.array([*thetas, self._theta])
 
 
 @final
@@ -171,19 +162,18 @@ class Turning:
         """The path of one run, in a plane drawn anew."""
         if theta.size < 2:
             raise InvalidSetting("a parameter of one number cannot turn")
-        return _Circle(self.period, theta, rng)
-
-
-class _Circle:
-    def __init__(self, period: float, theta: Floats, rng: np.random.Generator) -> None:
         length = length_of(theta)
         along = theta / length if length > 0 else np.zeros(theta.size)
-        self._period, self._theta, self._across = period, theta, _across(along, length, rng)
+        across = directed(rng, theta.size)
+        across -= math.fsum(across * along) * along  # at a right angle to theta
+        across = np.asarray(length * across / length_of(across))
 
-    def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
-        rounds = np.arange(first, last + 1)
-        angles = 2.0 * math.pi * (((rounds - 1) / self._period) % 1.0)
-        return rounds, np.cos(angles)[:, None] * self._theta + np.sin(angles)[:, None] * self._across
+        def rows(first: int, last: int) -> Rows:
+            rounds = np.arange(first, last + 1)
+            angles = 2.0 * math.pi * (((rounds - 1) / self.period) % 1.0)
+            return rounds, np.cos(angles)[:, None] * theta + np.sin(angles)[:, None] * across
+
+        return Path(rows)
 
 
 @final
@@ -198,25 +188,15 @@ class RandomWalk:
 
     def path(self, theta: Floats, rng: np.random.Generator) -> Path:
         """The path of one run; after each step the parameter is brought back to its length."""
-        return _Walking(self.size, theta, rng)
+        theta, length, begun = np.array(theta), length_of(theta), False
 
+        def rows(first: int, last: int) -> Rows:
+            nonlocal theta, begun
+            thetas = random_walk(theta, length, self.size, last - first + 1, begun, rng)
+            theta, begun = np.array(thetas[-1]), True
+            return np.arange(first, last + 1), thetas
 
-class _Walking:
-    def __init__(self, size: float, theta: Floats, rng: np.random.Generator) -> None:
-        self._size, self._theta, self._rng, self._begun = size, np.array(theta), rng, False
-        self._length = length_of(theta)
-
-    def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
-        thetas = random_walk(self._theta, self._length, self._size, last - first + 1, self._begun, self._rng)
-        self._theta, self._begun = np.array(thetas[-1]), True
-        return np.arange(first, last + 1), thetas
-
-
-def _across(along: Floats, length: float, rng: np.random.Generator) -> Floats:
-    """A vector of that length, drawn at a right angle to `along`."""
-    across = directed(rng, along.size)
-    across -= math.fsum(across * along) * along
-    return np.asarray(length * across / length_of(across))
+        return Path(rows)
 
 
 def directed(rng: np.random.Generator, dim: int) -> Floats:
@@ -273,18 +253,35 @@ class Stretch(NamedTuple):
     columns: Floats | None = None
 
 
-class Unrefined:
-    """What the built-in problems share: none of them can be refined by a subclass."""
+class BuiltInProblem:
+    """What all problems share as loops play them. None of them can be refined by a subclass."""
 
     __slots__ = ()
 
+    key: int  # names the streams of its draws, beside the seed
+    law: RewardLaw
+
     def __init_subclass__(cls) -> None:
-        if Unrefined not in cls.__bases__:
+        if BuiltInProblem not in cls.__bases__:
             raise TypeError(
                 f"{cls.__name__} cannot refine {cls.__bases__[0].__name__}: loops would not call what it "
                 "overrides; give rewards=, mean=, moves= or late=, or write an environment of your own "
                 "(infex.lab.environments)"
             )
+
+    @property
+    def fixed_arms(self) -> Floats | None:
+        """The arms of every round, (K, d); None if they are drawn anew."""
+        return None
+
+    @property
+    def is_plain(self) -> bool:
+        """Can the quickest loop play it: fixed arms and means, a plain law of rewards, told at once?"""
+        return False
+
+    def draws(self, seed: int) -> np.random.Generator:
+        """The draws of rewards in rounds 1, 2, ..."""
+        return stream(seed, "rewards", self.key)
 
 
 @final
@@ -299,14 +296,8 @@ class Truth:
 
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
-        self._refuse_mean()
-        self._refuse_moves()
-
-    def _refuse_mean(self) -> None:
         if self.mean is not None and not callable(self.mean):
             raise InvalidSetting(f"mean must be a function of the arms, got {safe_repr(self.mean)}")
-
-    def _refuse_moves(self) -> None:
         if self.moves is not None and (isinstance(self.moves, type) or not isinstance(self.moves, Moves)):
             raise InvalidSetting(f"moves must be steps, turning or walk, got {safe_repr(self.moves)}")
         if self.mean is not None and (self.moves is not None or self.link != "linear"):
@@ -320,12 +311,18 @@ class Truth:
     @property
     def content(self) -> bytes:
         """What tells this truth from others, for the names of streams; none for a plain one."""
-        return b"" if self.is_plain else f"{self.link} {_moves_name(self.moves)}".encode()
+        if self.is_plain:
+            return b""
+        built_in = isinstance(self.moves, Steps | Turning | RandomWalk | None)
+        moves = repr(self.moves) if built_in else type(self.moves).__qualname__  # no `repr` of a user's
+        return f"{self.link} {moves}".encode()
 
     def path(self, seed: int, key: int) -> Path:
         """Where the parameter goes in a run."""
         theta = np.array(self.theta)
-        return Resting(theta) if self.moves is None else self.moves.path(theta, stream(seed, "moves", key))
+        if self.moves is None:
+            return Path(lambda first, last: (np.array([last]), theta[None]))
+        return self.moves.path(theta, stream(seed, "moves", key))
 
     def means(self, arms: Floats, theta: Floats) -> Floats:
         """The means of arms, (K, d), by a theta."""
@@ -338,13 +335,6 @@ class Truth:
         if self.mean is None:
             return linked(np.einsum("bd,bdk->bk", thetas, block), self.link)
         return np.array([means_from(self.mean(shown(columns.T)), columns.shape[1]) for columns in block])
-
-
-def _moves_name(moves: Moves | None) -> str:
-    """How a parameter moves, in words; a user's object is named by its class, whatever its `repr` says."""
-    return (
-        repr(moves) if isinstance(moves, Steps | Turning | RandomWalk | None) else qualified_name(type(moves))
-    )
 
 
 def linked(scores: Floats, link: Link) -> Floats:
@@ -483,19 +473,21 @@ def name_of(thing: object) -> str:
 
 def reward_law(rewards: object, noise: object, degrees: float, count: int) -> RewardLaw:
     """The law that settings name, for so many arms."""
-    if callable(rewards):
-        _refuse_function(rewards)
+    own = callable(rewards)
+    if own:
+        _refuse_other_arguments(rewards)
     else:
         one_of("rewards", rewards, LAWS)
-    spread: float | Floats = real("noise", noise, least=0) if _is_number(noise) else _noises(noise, count)
-    if (callable(rewards) or rewards not in NOISY) and not (isinstance(spread, float) and spread == 1.0):
-        law = "a law of your own has" if callable(rewards) else f"{rewards} rewards have"
+    is_number = isinstance(noise, float | int | np.generic | np.ndarray) and np.ndim(noise) == 0
+    spread: float | Floats = real("noise", noise, least=0) if is_number else _noises(noise, count)
+    if (own or rewards not in NOISY) and not (isinstance(spread, float) and spread == 1.0):
+        law = "a law of your own has" if own else f"{rewards} rewards have"
         raise InvalidSetting(f"{law} no noise to be set, got noise={noise!r}")
     kind = LAWS[rewards] if isinstance(rewards, str) else Law.TABLE
     return RewardLaw(rewards, spread, real("degrees", degrees, above=0), count, kind)
 
 
-def _refuse_function(law: Callable[..., object]) -> None:
+def _refuse_other_arguments(law: Any) -> None:
     """Refuses what is no function of a generator and means, in this order."""
     try:
         names = list(inspect.signature(law).parameters)
@@ -508,11 +500,8 @@ def _refuse_function(law: Callable[..., object]) -> None:
         )
 
 
-def _is_number(value: object) -> bool:
-    return np.ndim(value) == 0 if isinstance(value, float | int | np.generic | np.ndarray) else False
-
-
 def _noises(noise: Any, count: int) -> Floats:
+    """The noise of each arm."""
     try:
         found: npt.NDArray[np.float64] = np.array(noise, dtype=np.float64)
     except (TypeError, ValueError):

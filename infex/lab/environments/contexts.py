@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import ROUNDING, Floats, columns_of, products, shown
-from infex.checks import qualified_name, real, set_fields, whole
+from infex.checks import one_of, qualified_name, real, set_fields, whole
 from infex.core.drawing import draw_arms, shift_arms
 from infex.errors import InvalidArms, InvalidSetting
 from infex.lab.environments.base import (
+    LINKS,
+    BuiltInProblem,
     Late,
     Link,
     MeanFunction,
@@ -24,7 +26,6 @@ from infex.lab.environments.base import (
     Rewards,
     Stretch,
     Truth,
-    Unrefined,
     checked_late,
     linked,
     reward_law,
@@ -69,7 +70,7 @@ Contexts = Callable[[np.random.Generator], Any]
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ChangingInstance(Unrefined):
+class ChangingInstance(BuiltInProblem):
     """In every round `arms` new arms, independent of the past, then the `fixed` ones, with means x'theta.
 
     New arms are N(0, I/(2d)) cut to length 1, or what `contexts(rng)` gives: an array of (arms, d),
@@ -111,15 +112,18 @@ class ChangingInstance(Unrefined):
         truth = Truth(theta, self.link, self.mean, self.moves)
         if fixed.shape[1]:
             law.refuse(truth.means(fixed.T, theta))
-        refuse_contexts(self.contexts)
-        sets, drawn_from = _shared(self.sets, len(theta), arms)
+        _refuse_contexts(self.contexts)
+        sets, sets_content = _rows_of_sets(self.sets, len(theta), arms)
         if self.sets is not None and self.contexts is not None:
             raise InvalidSetting("give either contexts or sets, got both")
-        gap = self.gap if self.gap is None else _possible_gap(real("gap", self.gap, above=0), truth, fixed)
-        source = qualified_name(self.contexts)
-        shape = len(sets), len(theta), arms
-        content = f"{arms} {fixed.shape} {shape} {gap!r} {_law_name(law)} {source}".encode()
-        content += truth.content + (b"" if law.is_plain else law.content)
+        gap = None if self.gap is None else _possible_gap(real("gap", self.gap, above=0), truth, fixed)
+        noise = repr(law.noise) if law.is_plain else law.shown
+        content = f"{arms} {fixed.shape} {(len(sets), len(theta), arms)} {gap!r} {law.name} {noise} "
+        content += qualified_name(self.contexts)
+        key = key_of(
+            theta.tobytes() + fixed.tobytes() + sets_content + content.encode() + truth.content
+            + (b"" if law.is_plain else law.content)
+        )  # fmt: skip
         set_fields(
             self,
             theta=shown(theta),
@@ -131,7 +135,7 @@ class ChangingInstance(Unrefined):
             law=law,
             truth=truth,
             late=checked_late(self.late),
-            key=key_of(theta.tobytes() + fixed.tobytes() + drawn_from + content),
+            key=key,
         )
 
     @property
@@ -144,23 +148,9 @@ class ChangingInstance(Unrefined):
         """How many arms are on offer in a round; the fixed ones come last, as ties go to the first."""
         return len(self.fixed) + self.arms
 
-    def draws(self, seed: int) -> np.random.Generator:
-        """The draws of rewards in rounds 1, 2, ..."""
-        return stream(seed, "rewards", self.key)
-
     def reward(self, mean: float, rng: np.random.Generator) -> float:
         """The reward of an arm of that mean, in the round whose draw `rng` gives next."""
         return self.law.draw(0, mean, rng)
-
-    @property
-    def standing(self) -> None:
-        """No arms stand in every round: they are drawn anew."""
-        return None
-
-    @property
-    def is_plain(self) -> bool:
-        """Are the arms fixed, so that the quickest loops can play it? Never."""
-        return False
 
     def stretches(self, seed: int, horizon: int) -> Iterator[Stretch]:
         """All rounds, some at a time, with their arms and means."""
@@ -207,8 +197,7 @@ class ChangingInstance(Unrefined):
         return columns
 
 
-def refuse_contexts(contexts: object) -> None:
-    """Refuses contexts that no function draws."""
+def _refuse_contexts(contexts: object) -> None:
     if contexts is not None and not callable(contexts):
         raise InvalidSetting(f"contexts must be a function of a generator, got {contexts!r}")
 
@@ -217,57 +206,33 @@ def _possible_gap(gap: float, truth: Truth, fixed: Floats) -> float:
     """The gap, if means stay as they are and one of the columns `fixed` leaves room for it."""
     if not truth.is_plain:
         raise InvalidSetting("a gap needs means x'theta that stay as they are")
-    return _reached(gap, products(fixed.T, truth.theta))
-
-
-def _reached(gap: float, means: Floats) -> float:
-    """The gap, if one of the means is as large."""
+    means = products(fixed.T, truth.theta)
     if not (means.size and np.max(means) >= gap):
         raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
     return gap
 
 
-def _law_name(law: RewardLaw) -> str:
-    """The law of rewards in the name of a problem's streams."""
-    return f"{law.name} {law.noise!r}" if law.is_plain else f"{law.name} {law.shown}"
-
-
-def _shared(sets: object, dim: int, arms: int) -> tuple[Floats, bytes]:
-    """Sets of arms, (sets, arms, d), which may be none; and what names them."""
-    return _checked(sets, dim, arms) if isinstance(sets, OfferSets) else _copied(sets, dim, arms)
-
-
-def _copied(sets: object, dim: int, arms: int) -> tuple[Floats, bytes]:
-    """A user's own sets, or none."""
-    columns = np.zeros((0, dim, arms)) if sets is None else _sets(sets, dim, arms)
-    return shown(np.ascontiguousarray(columns.transpose(0, 2, 1))), columns.tobytes()
-
-
-def _checked(sets: OfferSets, dim: int, arms: int) -> tuple[Floats, bytes]:
-    if sets.rows.shape[1:] != (arms, dim):
-        raise InvalidArms(f"sets must be of {arms} arms of {dim} features, got {sets.rows.shape[1:]}")
-    return sets.rows, sets.content
-
-
-def _sets(sets: object, dim: int, arms: int) -> Floats:
-    """Sets of arms as columns, (sets, d, arms)."""
-    if not isinstance(sets, Iterable):
+def _rows_of_sets(sets: object, dim: int, arms: int) -> tuple[Floats, bytes]:
+    """Sets of arms, (sets, arms, d), which may be none; and the bytes that tell them from others."""
+    if isinstance(sets, OfferSets):
+        if sets.rows.shape[1:] != (arms, dim):
+            raise InvalidArms(f"sets must be of {arms} arms of {dim} features, got {sets.rows.shape[1:]}")
+        return sets.rows, sets.content
+    if sets is not None and not isinstance(sets, Iterable):
         raise InvalidSetting(f"sets must be sets of arms, (sets, arms, d), got {sets!r}")
-    found = [columns_of(rows, dim=dim) for rows in sets]
+    found = [] if sets is None else [columns_of(rows, dim=dim) for rows in sets]
     for place, columns in enumerate(found):
         if columns.shape[1] != arms:
             raise InvalidArms(f"each of the sets must have {arms} arms; set {place} has {columns.shape[1]}")
-    if not found:
+    if sets is not None and not found:
         raise InvalidSetting("sets must be at least one set of arms, got none")
-    return np.array(found)
-
-
-ContextDraw = Callable[[np.random.Generator], Any]
+    columns = np.array(found) if found else np.zeros((0, dim, arms))
+    return shown(np.ascontiguousarray(columns.transpose(0, 2, 1))), columns.tobytes()
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ContextualInstance(Unrefined):
+class ContextualInstance(BuiltInProblem):
     """A context in every round, independent of the past; arm k has the mean x'theta_k in it.
 
     `thetas` are the parameters, (K, c), a row for each arm. Contexts are N(0, I/(2c)) cut to length 1, or
@@ -284,7 +249,7 @@ class ContextualInstance(Unrefined):
     """
 
     thetas: Any
-    contexts: ContextDraw | None = None
+    contexts: Contexts | None = None
     sets: OfferSets | None = None
     rewards: Rewards = "sign"
     noise: float | Floats = 1.0
@@ -295,25 +260,37 @@ class ContextualInstance(Unrefined):
     law: RewardLaw = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        thetas = _parameters(self.thetas)
+        thetas: Floats = np.zeros(0)
+        with contextlib.suppress(TypeError, ValueError):  # what holds no numbers
+            thetas = np.array(self.thetas, dtype=np.float64)
+        if thetas.ndim != 2 or 0 in thetas.shape or not np.isfinite(thetas).all():
+            raise InvalidSetting(
+                f"thetas must be finite numbers (K, c), a row for each arm, got {thetas.shape}"
+            )
         law = reward_law(self.rewards, self.noise, self.degrees, len(thetas))
-        _refuse_link(self.link)
-        refuse_contexts(self.contexts)
-        _check_sets(self.sets, self.contexts, thetas.shape[1])
+        one_of("link", self.link, LINKS)
+        _refuse_contexts(self.contexts)
+        if self.sets is not None:
+            if self.contexts is not None or not isinstance(self.sets, OfferSets):
+                raise InvalidSetting("give either contexts, or sets as OfferSets")
+            if self.sets.rows.shape[1:] != (1, thetas.shape[1]):
+                raise InvalidSetting(
+                    f"sets must be contexts of {thetas.shape[1]} features, (sets, 1, {thetas.shape[1]}), got "
+                    f"{self.sets.rows.shape}"
+                )
         source = qualified_name(self.contexts)
         content = f"contextual {thetas.shape} {law.name} {law.shown} {self.link} {source}".encode()
+        content += law.content + (b"" if self.sets is None else self.sets.content)
         set_fields(
             self,
             thetas=shown(thetas),
             noise=law.noise,
             law=law,
             late=checked_late(self.late),
-            key=key_of(thetas.tobytes() + content + law.content + _content(self.sets)),
+            key=key_of(thetas.tobytes() + content),
         )
 
     mean = None  # no function of a user's says what means are
-    standing = None  # no arms are known without a context
-    is_plain = False
 
     @property
     def count(self) -> int:
@@ -339,10 +316,6 @@ class ContextualInstance(Unrefined):
     def arms(self) -> int:
         """How many arms are known in every context."""
         return self.count
-
-    def draws(self, seed: int) -> np.random.Generator:
-        """The draws of rewards in rounds 1, 2, ..."""
-        return stream(seed, "rewards", self.key)
 
     def rounds(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
         """The contexts of all rounds, some at a time: the first of them, and its contexts, (rounds, c)."""
@@ -376,37 +349,3 @@ class ContextualInstance(Unrefined):
             return columns_of(np.reshape(self.contexts(rng), (1, -1)), dim=self.context_dim)
         except (InvalidArms, TypeError, ValueError) as error:
             raise InvalidArms(f"the context of round {t}: {error}") from None
-
-
-def _refuse_link(link: object) -> None:
-    if link not in ("linear", "logistic"):
-        raise InvalidSetting(f"link must be one of linear, logistic; got {link!r}")
-
-
-def _check_sets(sets: OfferSets | None, contexts: ContextDraw | None, dim: int) -> None:
-    if sets is None:
-        return
-    if contexts is not None or not isinstance(sets, OfferSets):
-        raise InvalidSetting("give either contexts, or sets as OfferSets")
-    if sets.rows.shape[1:] != (1, dim):
-        raise InvalidSetting(
-            f"sets must be contexts of {dim} features, (sets, 1, {dim}), got {sets.rows.shape}"
-        )
-
-
-def _content(sets: OfferSets | None) -> bytes:
-    return b"" if sets is None else sets.content
-
-
-def _numbers(given: object) -> Floats:
-    """An array of what was given; none where it holds no numbers."""
-    with contextlib.suppress(TypeError, ValueError):
-        return np.array(given, dtype=np.float64)
-    return np.zeros(0)
-
-
-def _parameters(given: object) -> Floats:
-    found = _numbers(given)
-    if found.ndim != 2 or 0 in found.shape or not np.isfinite(found).all():
-        raise InvalidSetting(f"thetas must be finite numbers (K, c), a row for each arm, got {found.shape}")
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from infex.checks import set_fields
 from infex.core.runs import Law
 from infex.errors import InvalidSetting
 from infex.lab.environments.base import (
+    BuiltInProblem,
     Late,
     Link,
     MeanFunction,
@@ -23,13 +25,11 @@ from infex.lab.environments.base import (
     Rewards,
     Stretch,
     Truth,
-    Unrefined,
     checked_late,
     gaps_below,
     linked,
     reward_law,
 )
-from infex.streams import stream
 
 BLOCK = 1 << 17  # numbers in the means, or the arms, that are drawn at a time
 STRETCH = 1 << 16  # rounds of a stretch, after which Ctrl-C is heard: some hundredths of a second
@@ -37,7 +37,7 @@ STRETCH = 1 << 16  # rounds of a stretch, after which Ctrl-C is heard: some hund
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearInstance(Unrefined):
+class LinearInstance(BuiltInProblem):
     """Fixed arms with mean rewards x'theta; it owns the means, the gaps and the regret.
 
     `rewards` is the law of a reward with mean m: "sign" is +1 with probability (1 + m)/2, else
@@ -83,6 +83,9 @@ class LinearInstance(Unrefined):
         means = truth.means(shown(arms), theta)
         gaps = gaps_below(means)
         law.refuse(means)
+        plain = f"{arms.shape} {law.name} {law.noise!r}".encode()
+        content = (plain if law.is_plain else law.content) + truth.content
+        content += b"" if self.mean is None else means.tobytes()
         set_fields(
             self,
             arms=shown(arms),
@@ -95,18 +98,8 @@ class LinearInstance(Unrefined):
             law=law,
             truth=truth,
             late=checked_late(self.late),
+            key=key_of(arms.tobytes() + theta.tobytes() + content),
         )
-        set_fields(self, key=key_of(self._content()))
-
-    def _content(self) -> bytes:
-        """What tells this problem from others: the names of its streams follow from it."""
-        means = b"" if self.mean is None else self.means.tobytes()
-        return self.arms.tobytes() + self.theta.tobytes() + self._law_content() + self.truth.content + means
-
-    def _law_content(self) -> bytes:
-        if not self.law.is_plain:
-            return self.law.content
-        return f"{self.arms.shape} {self.law.name} {self.noise!r}".encode()
 
     def __repr__(self) -> str:
         count, dim = self.arms.shape
@@ -124,28 +117,20 @@ class LinearInstance(Unrefined):
         return len(self.arms)
 
     @property
-    def standing(self) -> Floats:
+    def fixed_arms(self) -> Floats:
         """The arms of every round, (K, d)."""
         return self.arms
 
     @property
     def is_plain(self) -> bool:
         """Are means fixed, rewards of one of the plain laws, and told at once? Such runs are the quickest."""
-        return self.law.is_plain and self.late is None and (self.moves is None)
+        return self.law.is_plain and self.late is None and self.moves is None
 
     @property
     def gap(self) -> float:
         """The smallest gap that is not nil: the paper's Delta; 0 if all arms are equally good."""
         positive = self.gaps[self.gaps > 0]
         return float(positive.min()) if positive.size else 0.0
-
-    def draws(self, seed: int) -> np.random.Generator:
-        """The draws of rounds 1, 2, ...: one uniform each, or one normal for Gaussian rewards."""
-        return stream(*self.stream_name(seed))
-
-    def stream_name(self, seed: int) -> tuple[int, str, int]:
-        """The seed and the name of these draws."""
-        return seed, "rewards", self.key
 
     def reward(self, arm: int, rng: np.random.Generator) -> float:
         """The reward of an arm, with its mean of round 1, in the round whose draw `rng` gives next."""
@@ -172,24 +157,13 @@ def key_of(content: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
-def _short(given: object) -> str:
-    """What was given, in one line."""
-    words = " ".join(repr(given).split())
-    return words if len(words) <= 80 else f"{words[:77]}..."
-
-
-def vector(theta: npt.ArrayLike, dim: int | None = None, name: str = "theta") -> Floats:
+def vector(theta: npt.ArrayLike, dim: int | None = None) -> Floats:
     """theta as an array of so many finite numbers."""
-    asked = "numbers" if dim is None else f"{dim} numbers"
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         given = np.asarray(theta)
-        if given.dtype.kind not in "iufO":
-            raise TypeError
-        found = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InvalidSetting(f"{name} must be {asked}, got {_short(theta)}") from None
-    if found.ndim != 1 or found.size != (dim or max(found.size, 1)) or not np.all(np.isfinite(found)):
-        raise InvalidSetting(
-            f"{name} must be {asked.replace('numbers', 'finite numbers')}, got {_short(theta)}"
-        )
-    return found
+        found = given.astype(np.float64) if given.dtype.kind in "iufO" else np.zeros(0)
+        if found.ndim == 1 and found.size == (dim or max(found.size, 1)) and np.all(np.isfinite(found)):
+            return found
+    words = " ".join(repr(theta).split())
+    short = words if len(words) <= 80 else f"{words[:77]}..."
+    raise InvalidSetting(f"theta must be {'' if dim is None else f'{dim} '}finite numbers, got {short}")

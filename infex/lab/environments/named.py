@@ -321,12 +321,16 @@ def _recurring(dim: int, arms: int, rng: np.random.Generator) -> Floats:
     parts = np.array_split(np.arange(dim), min(SETS, dim))
     sets = np.zeros((len(parts), dim, arms))
     for columns, part in zip(sets, parts, strict=True):
-        columns[part] = _drawn_arms(part.size, arms, rng)
+        drawn = np.empty((1, part.size, arms))
+        draw_arms(drawn, arms, rng)
+        columns[part] = drawn[0]
     return sets.transpose(0, 2, 1)
 
 
-def _drawn_arms(dim: int, arms: int, rng: np.random.Generator) -> Floats:
-    """One set of arms, (dim, arms)."""
-    drawn = np.empty((1, dim, arms))
-    draw_arms(drawn, arms, rng)
-    return np.asarray(drawn[0])
+PROBLEMS: dict[str, Callable[..., Any]] = {
+    make.__name__: make
+    for make in (
+        gaussian, changing, lower_bound, sparse, sphere, near_ties, collinear, many_arms, misspecified,
+        contextual,
+    )
+}  # fmt: skip

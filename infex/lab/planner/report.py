@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from html import escape
@@ -14,8 +13,8 @@ from infex.files import replace
 from infex.lab.planner.judging import Cost, Judged
 from infex.lab.planner.planner import REFERENCE_NAMES, Plan, Question, said, times
 from infex.lab.reports.figures import picture
-from infex.lab.reports.page import breakable, script, shell, table
 from infex.lab.reports.series import BASE_COLOURS
+from infex.pages import breakable, chart, rounded, shell, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +117,6 @@ def menu_rows(plan: Plan) -> list[MenuRow]:
 
 
 ARMS_LISTED = 10
-PLAN_STYLE = "pre { overflow-x: auto; } p { overflow-wrap: anywhere; }\n"
 
 
 def write_plan(plan: Plan, folder: Path) -> list[Path]:
@@ -136,41 +134,38 @@ def write_plan(plan: Plan, folder: Path) -> list[Path]:
 
 def front_data(plan: Plan) -> dict[str, Any]:
     """What the picture shows, by the number of explorations: the same marks as those of `front_figure`."""
-    menu = {entry.judged.expression for entry in plan.menu}
-    levels = {each.expression for each in plan.levels}
-    dots = [
-        {
-            "x": each.explorations,
-            "low": each.regret.low,
-            "mid": each.regret.value,
-            "high": each.regret.high,
-            "name": each.expression,
-            "level": each.expression in levels,
-            "style": _dot_style(each.expression, plan.chosen().expression, menu),
-        }
-        for each in sorted(_drawn(plan), key=lambda each: each.explorations)
+    limits = [
+        {"y": plan.regret[name].mean.value, "name": REFERENCE_NAMES[name], "colour": 7}
+        for name in ("LinUCB", "greedy")
+        if name in plan.regret
     ]
-    limits = _limits(plan)
-    title = f"Regret of {plan.rounds:,} rounds, mean over fresh problems"
-    axis_name = f"exploring rounds in {plan.horizon:,}"
-    return {"dots": dots, "limits": limits, "title": title, "axisName": axis_name}
+    menu = [entry.judged for entry in plan.menu]
+    label = f"regret of {plan.rounds:,} rounds, mean over fresh problems"
+    return {
+        "title": "Regret by how often it explores",
+        "height": 360,
+        "x": {"label": f"exploring rounds in {plan.horizon:,}", "name": "explorations", "log": True},
+        "y": {"label": label, "name": "regret", "log": True},
+        "limits": limits,
+        "series": [
+            _front("the best of each number of explorations", plan.levels, shape="joined", colour=7),
+            _front("on the menu", menu, shape="dots", colour=0),
+            _front("recommended", [plan.chosen()], shape="dots", colour=1, strong=True),
+        ],
+        "hint": "Each mark is a candidate, with the interval of its regret. Point at one, or use arrow keys.",
+    }
 
 
-def _dot_style(expression: str, chosen: str, menu: set[str]) -> str:
-    return "best" if expression == chosen else "menu" if expression in menu else "level"
-
-
-def _drawn(plan: Plan) -> list[Judged]:
-    """All that has a mark in the picture, each once: what has an interval."""
-    every = (*plan.levels, *(entry.judged for entry in plan.menu), plan.chosen())
-    judged = {each.expression: each for each in every}
-    return [each for each in judged.values() if math.isfinite(each.regret.low + each.regret.high)]
-
-
-def _limits(plan: Plan) -> list[dict[str, Any]]:
-    """Lines across the picture: the regret of what the plan is held against."""
-    known = [name for name in REFERENCE_NAMES if name in plan.regret]
-    return [{"y": plan.regret[name].mean.value, "name": REFERENCE_NAMES[name]} for name in known]
+def _front(name: str, judged: Sequence[Judged], **look: Any) -> dict[str, Any]:
+    """Marks of one kind, each candidate once; those without an interval are left out."""
+    every = {each.expression: each for each in judged}.values()
+    marks = sorted(every, key=lambda each: each.explorations)
+    marks = [each for each in marks if math.isfinite(each.regret.low + each.regret.high)]
+    regret = zip(*((each.regret.value, each.regret.low, each.regret.high) for each in marks), strict=True)
+    y, low, high = map(rounded, regret) if marks else ([], [], [])
+    names = [each.expression for each in marks]
+    x = [each.explorations for each in marks]
+    return {"name": name, "x": x, "y": y, "low": low, "high": high, "names": names, **look}
 
 
 def plan_page(plan: Plan) -> str:
@@ -182,14 +177,14 @@ def plan_page(plan: Plan) -> str:
     parts = [
         "<h1>How rarely to explore</h1>",
         f"<p><b>{escape(plan.recommended)}</b> ({state}). {escape(share)}, {escape(plan.when)}.</p>",
-        f"<pre><code>{escape(plan.code)}</code></pre>",
+        f'<pre tabindex="0"><code>{escape(plan.code)}</code></pre>',
         f"<p><b>{escape(plan.divided)}.</b></p>" if plan.divided else "",
         f"<p>{escape(plan.why)}</p>",
         "<h2>The menu</h2>",
         _menu(plan),
         f"<p>{escape(MENU_NOTE)}</p>",
         f"<h3>Regret of {plan.rounds:,} rounds, by how often it explores</h3>",
-        '<div id="front"></div>',
+        chart(front_data(plan), "front"),
         "<h2>What it costs</h2>",
         f"<p>Regret of {plan.rounds:,} rounds over fresh problems, as many as the table says, with intervals "
         "of 95 % by bootstrap, which need 12 problems. Differences are on the problems that both met.</p>",
@@ -197,9 +192,7 @@ def plan_page(plan: Plan) -> str:
         *(["<h2>Arms that were most often the best</h2>", _arms(plan)] if plan.arms else []),
         f'<p class="soft">{escape(plan.assumed)}; {escape(_asked(plan.question))}. {_tried(plan)}</p>',
     ]
-    content = json.dumps(front_data(plan), allow_nan=False).replace("<", "\\u003c")
-    data = f'<script type="application/json" id="front-data">{content}</script>'
-    return shell("How rarely to explore", parts, style=PLAN_STYLE, scripts=[data, script("front.js")])
+    return shell("How rarely to explore", parts)
 
 
 def _tried(plan: Plan) -> str:

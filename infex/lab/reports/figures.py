@@ -41,8 +41,8 @@ from infex.lab.reports.series import (
 )
 
 if TYPE_CHECKING:
+    from infex.lab.comparison import SettingLine
     from infex.lab.results import Cell, Results
-    from infex.lab.runs import SettingLine
 
 DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
 FIGURE_DPI = 150

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from infex._stats import Difference, Interval, Spread
+from infex.arrays import Floats, Integers
 from infex.checks import one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from infex.lab.results import Cell, Results
 
 
 BASE_COLOURS = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#43862E"}
@@ -77,111 +77,13 @@ def small_legend(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=8, handlelength=3.2)
 
 
-Floats = NDArray[np.float64]
-
-
-class ShownProblem(Protocol):
-    """One problem of a sweep."""
-
-    @property
-    def environment(self) -> str:
-        """Its label."""
-
-    @property
-    def dim(self) -> int:
-        """Its dimension."""
-
-
-P = TypeVar("P", bound=ShownProblem)
-
-
-class Shown(Protocol[P]):
-    """The results of a sweep."""
-
-    bases: dict[str, str]
-    """The base of each policy that has one."""
-    failures: tuple[dict[str, str], ...]
-    about: dict[str, Any]
-
-    @property
-    def rules(self) -> dict[str, str]:
-        """When each policy with a base explores."""
-
-    @property
-    def finals(self) -> Sized:
-        """One row for each run."""
-
-    @property
-    def cells(self) -> list[P]:
-        """The problems."""
-
-    @property
-    def policies(self) -> list[str]:
-        """The policies."""
-
-    def title(self, cell: P) -> str:
-        """What a reader calls a problem."""
-
-    def has(self, cell: P, policy: str) -> bool:
-        """Are there runs of it?"""
-
-    def band(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Rounds, mean regret up to them, and its standard deviation."""
-
-    def bands(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
-        """Rounds, mean regret up to them, and the ends of its interval; NaN where runs are too few."""
-
-    def curves(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats]:
-        """Rounds, and regret up to them, one row for each run."""
-
-    def interval(self, cell: P, policy: str) -> Interval:
-        """Mean final regret with its interval; NaN where runs are too few."""
-
-    def spread(self, cell: P, policy: str) -> Spread:
-        """How final regret is spread over runs."""
-
-    def compare(self, cell: P, one: str, other: str) -> Difference:
-        """Final regret of one policy less that of another, paired."""
-
-    def seconds(self, cell: P, policy: str) -> Floats:
-        """Computation time by run."""
-
-
-def played(results: Shown[P], cell: P) -> list[str]:
+def played(results: Results, cell: Cell) -> list[str]:
     """The policies that have runs of a problem."""
     return [policy for policy in results.policies if results.has(cell, policy)]
 
 
-class Judgement(Protocol):
-    """A claim, and in how many of the cells that can tell it holds."""
-
-    @property
-    def claim(self) -> str:
-        """The claim in words."""
-
-    @property
-    def holds(self) -> int:
-        """In how many cells it holds."""
-
-    @property
-    def cells(self) -> int:
-        """How many cells can tell."""
-
-    @property
-    def undecided(self) -> int:
-        """In how many of the other cells the difference is within noise."""
-
-    @property
-    def unit(self) -> str:
-        """What a cell is called here."""
-
-    @property
-    def note(self) -> str:
-        """What more there is to say."""
-
-
 Look = Literal["std", "interval", "median"]
-LOOKS: dict[str, str] = {  # what a line and its band are
+LOOKS: dict[Look, str] = {  # what a line and its band are
     "std": "mean, one standard deviation",
     "interval": "mean, 95 % interval",
     "median": "median, quartiles",
@@ -191,7 +93,7 @@ LOOKS: dict[str, str] = {  # what a line and its band are
 class Strip(NamedTuple):
     """Rounds, a line, and the ends of its band; both are the line itself where there is no band."""
 
-    rounds: NDArray[np.int64]
+    rounds: Integers
     line: Floats
     low: Floats
     high: Floats
@@ -202,7 +104,7 @@ class Strip(NamedTuple):
         return bool((self.high > self.low).any())
 
 
-def strip(results: Shown[P], cell: P, policy: str, show: Look) -> Strip:
+def strip(results: Results, cell: Cell, policy: str, show: Look) -> Strip:
     """A policy's regret as `show` says: "std", "interval" or "median"."""
     one_of("show", show, tuple(LOOKS))
     if show == "std":

@@ -20,13 +20,11 @@ from infex.core.general import GeneralRun
 from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
-from infex.errors import NoRecord
 from infex.lab.environments import ContextualInstance, Instance, LinearInstance, Stretch
 from infex.lab.environments.base import RewardSource, checked_late
-from infex.lab.simulation.run import Run, RunTerms, finished_run, log_spaced
+from infex.lab.simulation.run import Run, RunSettings, finished_run, log_spaced
 from infex.models.base import Estimator, FitSpec, fit_spec
-from infex.models.ridge import RidgeModel, checked_penalty
-from infex.models.ridge_bank import RidgeBankModel
+from infex.models.ridge import checked_penalty
 from infex.models.state import ModelState
 from infex.policies import Infex
 from infex.policies.base import Policy, policy_info
@@ -38,7 +36,7 @@ from infex.policies.compiled import (
     ForcedSpec,
     compiled_spec,
 )
-from infex.registry import to_record
+from infex.registry import record_of
 from infex.schedules import Every, Schedule
 from infex.schedules.periodic import rounds_between
 from infex.streams import stream
@@ -84,7 +82,7 @@ class Plan(NamedTuple):
             return uncontrolled.is_plain and instance.late is None
         if self.in_python and instance.late is not None:
             return False
-        if instance.standing is not None:
+        if instance.fixed_arms is not None:
             return True
         weighs = self.fit is not None and self.fit.weigh is not None  # a user weighs arms that change
         return not weighs and self.spec.base.kind not in READ_PULLS  # and they have no pulls
@@ -116,11 +114,7 @@ def _plan_in_python(policy: Policy) -> Plan | None:
 
 def is_built_in(schedule: Schedule) -> bool:
     """Is the schedule ours all the way down, with no code of a user's in it?"""
-    try:
-        to_record(schedule)
-    except NoRecord:
-        return False
-    return True
+    return record_of(schedule) is not None
 
 
 def exploring_rounds(schedule: Schedule | None, first: int, last: int) -> Integers:
@@ -144,33 +138,23 @@ def forced_rounds(policy: Any, dim: int, first: int, last: int) -> Integers:
     return found
 
 
-def play_compiled(
-    instance: Instance,
-    seed: int,
-    terms: RunTerms,
-    plan: Plan,
-    narrows: bool = True,
-    learnt: RidgeModel | RidgeBankModel | None = None,
-) -> Run:
-    """One run; it begins with what was `learnt` before, but for a base that keeps own data."""
+def play_compiled(instance: Instance, seed: int, settings: RunSettings, plan: Plan) -> Run:
+    """One run; a base that keeps own data begins without what was learnt before."""
     begun = time.perf_counter()
+    learnt = settings.learnt
+    sums = None if learnt is None else learnt.sufficient_statistics().sums
     if instance.is_plain and plan.is_plain:
         assert isinstance(instance, LinearInstance)
-        run: FixedArmsRun | GeneralRun = _play_fixed(instance, seed, terms, plan, _sums_of(learnt))
+        run: FixedArmsRun | GeneralRun = _play_fixed(instance, seed, settings, plan, sums)
     else:
-        run = _play_general(instance, seed, terms, plan, narrows, _sums_of(learnt))
-    return finished_run(run, instance, seed, terms, time.perf_counter() - begun, run.log_det_ratio)
-
-
-def _sums_of(learnt: RidgeModel | RidgeBankModel | None) -> Floats | None:
-    """What was learnt, as a ridge or a bank of the core takes it."""
-    return None if learnt is None else learnt.sufficient_statistics().sums
+        run = _play_general(instance, seed, settings, plan, sums)
+    return finished_run(run, instance, seed, settings, time.perf_counter() - begun, run.log_det_ratio)
 
 
 def _play_fixed(
-    instance: LinearInstance, seed: int, terms: RunTerms, plan: Plan, sums: Floats | None
+    instance: LinearInstance, seed: int, settings: RunSettings, plan: Plan, sums: Floats | None
 ) -> FixedArmsRun:
-    spec, penalty, always = plan.spec, checked_penalty(terms.penalty), plan.decides_always
+    spec, penalty, always = plan.spec, checked_penalty(settings.penalty), plan.decides_always
     reads = spec.reads != Reads.READS_NOTHING
     run = FixedArmsRun(
         Ridge(instance.arms.T, penalty, sums, scored=reads or not always),
@@ -180,28 +164,26 @@ def _play_fixed(
         instance.law.kind,
         cast(float, instance.noise),
         instance.draws(seed),
-        stream(seed, "policy", terms.label, instance.key),
-        terms.horizon,
-        log_spaced(terms.horizon),
+        stream(seed, "policy", settings.label, instance.key),
+        settings.horizon,
+        log_spaced(settings.horizon),
         own=Ridge(instance.arms.T, penalty, scored=reads) if spec.own else None,
         always=always,
         random_ties=spec.random_ties,
-        record=terms.record,
+        record=settings.record,
     )
-    for stretch in instance.stretches(seed, terms.horizon):
+    for stretch in instance.stretches(seed, settings.horizon):
         run.play(stretch.last, exploring_rounds(spec.schedule, stretch.first, stretch.last))
     return run
 
 
 def _play_general(
-    instance: Instance, seed: int, terms: RunTerms, plan: Plan, narrows: bool, sums: Floats | None
+    instance: Instance, seed: int, settings: RunSettings, plan: Plan, sums: Floats | None
 ) -> GeneralRun:
     spec, late, controls = plan.spec, checked_late(instance.late), plan.spec.controls or ControlsSpec()
-    rng, source = (
-        stream(seed, "policy", terms.label, instance.key),
-        RewardSource(instance.law, seed, instance.key),
-    )
-    model, explored = _models(instance, terms, plan, sums)
+    rng = stream(seed, "policy", settings.label, instance.key)
+    source = RewardSource(instance.law, seed, instance.key)
+    model, explored = _models(instance, settings, plan, sums)
     run = GeneralRun(
         model,
         spec.core_base,
@@ -209,8 +191,8 @@ def _play_general(
         instance.law.noises,
         source.generator,
         rng,
-        terms.horizon,
-        log_spaced(terms.horizon),
+        settings.horizon,
+        log_spaced(settings.horizon),
         explored=explored,
         own_clock=spec.own,
         always=plan.decides_always,
@@ -219,17 +201,17 @@ def _play_general(
         controls=[row.control for row in controls.rows],
         spacing=controls.spacing,
         span=controls.span,
-        delays=None if late is None else late.delays(seed, instance.key, terms.horizon),
-        narrows=narrows,
+        delays=None if late is None else late.delays(seed, instance.key, settings.horizon),
+        narrows=settings.narrows,
         steady=instance.is_plain,
-        record=terms.record,
+        record=settings.record,
     )
-    decider = BaseInPython(terms.policy, model, explored, instance, rng) if plan.in_python else None
-    for stretch in instance.stretches(seed, terms.horizon):
+    decider = BaseInPython(settings.policy, model, explored, instance, rng) if plan.in_python else None
+    for stretch in instance.stretches(seed, settings.horizon):
         first, last, ends, means, offers = stretch
         rewards = source.table(stretch)
         if plan.forced is not None and plan.forced.forces:
-            exploring = forced_rounds(cast(Any, terms.policy), instance.dim, first, last)
+            exploring = forced_rounds(cast(Any, settings.policy), instance.dim, first, last)
         else:
             exploring = exploring_rounds(spec.schedule, first, last)
         if decider is not None:
@@ -241,17 +223,19 @@ def _play_general(
 
 
 def _models(
-    instance: Instance, terms: RunTerms, plan: Plan, sums: Floats | None
+    instance: Instance, settings: RunSettings, plan: Plan, sums: Floats | None
 ) -> tuple[Model, Model | None]:
     """What learns from all rounds, and what from exploring rounds, if these are kept apart."""
     spec, fit, forced = plan.spec, plan.fit, plan.forced
-    penalty = checked_penalty(terms.penalty if fit is None or fit.penalty is None else fit.penalty)
+    penalty = checked_penalty(settings.penalty if fit is None or fit.penalty is None else fit.penalty)
     if isinstance(instance, ContextualInstance):
         shape = instance.count, instance.context_dim, penalty
         own = DisjointModel(RidgeBank(*shape)) if spec.own else None
         return DisjointModel(RidgeBank(*shape, sums)), own
-    changing = instance.standing is None
-    columns = np.zeros((instance.dim, instance.count)) if instance.standing is None else instance.standing.T
+    changing = instance.fixed_arms is None
+    columns = (
+        np.zeros((instance.dim, instance.count)) if instance.fixed_arms is None else instance.fixed_arms.T
+    )
     if forced is not None:
         of_forced = LassoModel(
             Ridge(columns, penalty, scored=False), changing=changing, strength=forced.first
@@ -267,13 +251,13 @@ def _models(
         )
         return model, of_forced if forced.forces else None
 
-    rows = terms.horizon if changing else instance.count  # different rows that are learnt on
+    rows = settings.horizon if changing else instance.count  # different rows that are learnt on
     weights = None if fit is None or fit.weigh is None else fit.weigh(columns)
 
     def regression(ridge: Ridge) -> RegressionModel:
         if fit is None:
             return RegressionModel(ridge, changing=changing)
-        own = fit.make(instance.dim, penalty, rows, terms.horizon)
+        own = fit.make(instance.dim, penalty, rows, settings.horizon)
         return RegressionModel(ridge, changing=changing, fit=own, weights=weights, logistic=fit.linked)
 
     read = not plan.decides_always or not (spec.apart or spec.reads == Reads.READS_NOTHING)
@@ -294,7 +278,7 @@ class BaseInPython:
         instance: Instance,
         rng: np.random.Generator,
     ) -> None:
-        changing = instance.standing is None
+        changing = instance.fixed_arms is None
         apart = None if explored is None else RunStatistics(explored.ridge, changing)
         learnt = ModelState(cast(Any, RunStatistics(model.ridge, changing)), cast(Any, apart))
         self._agent, self._rng = Agent(policy, learnt), rng

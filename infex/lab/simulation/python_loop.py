@@ -12,33 +12,23 @@ from infex.arrays import Floats, Integers
 from infex.bandit.agent import Agent
 from infex.lab.environments import ContextualInstance, Instance, Stretch
 from infex.lab.environments.base import NEVER, RewardSource, checked_late, gaps_below
-from infex.lab.simulation.run import Run, RunTerms, finished_run, log_spaced
-from infex.models.base import Estimator
+from infex.lab.simulation.run import Run, RunSettings, finished_run, log_spaced
 from infex.models.layout import ContextOffer, DesignRow, PerArm
-from infex.models.ridge import RidgeModel
-from infex.models.ridge_bank import RidgeBankModel
 from infex.models.state import ModelState
 from infex.policies.base import policy_info
 from infex.streams import stream
 
 
-def play_in_python(
-    instance: Instance,
-    seed: int,
-    terms: RunTerms,
-    estimator: Estimator | None = None,
-    narrows: bool = True,
-    learnt: RidgeModel | RidgeBankModel | None = None,
-) -> Run:
-    """One run; it begins with what was `learnt` by ridge before, but for a base that keeps own data."""
-    policy, label, horizon, penalty, record = terms
+def play_in_python(instance: Instance, seed: int, settings: RunSettings) -> Run:
+    """One run; a base that keeps own data begins without what was learnt before."""
+    policy, label, horizon, penalty, record, estimator, narrows, learnt = settings
     late = checked_late(instance.late)
     delays = None if late is None else late.delays(seed, instance.key, horizon)
     apart = policy_info(policy).uses_explored
     if isinstance(instance, ContextualInstance):
         model = ModelState.empty(PerArm(instance.count, instance.context_dim), penalty, apart, estimator)
     else:
-        standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
+        standing = np.zeros((0, instance.dim)) if instance.fixed_arms is None else instance.fixed_arms
         model = ModelState.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
     if learnt is not None:
         model.all.add_statistics(learnt.sufficient_statistics())
@@ -53,7 +43,7 @@ def play_in_python(
         loop.play(stretch)
     tally.flush()
     log_det_ratio = float(model.all.posterior().log_det_ratio)
-    return finished_run(tally, instance, seed, terms, time.perf_counter() - begun, log_det_ratio)
+    return finished_run(tally, instance, seed, settings, time.perf_counter() - begun, log_det_ratio)
 
 
 class Tally:

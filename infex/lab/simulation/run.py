@@ -11,18 +11,28 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.errors import NotKept
 from infex.lab.environments import Instance
+from infex.models.base import Estimator
+from infex.models.ridge import RidgeModel
+from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import Policy
 from infex.registry import label_of
 
 
-class RunTerms(NamedTuple):
-    """All that is said of a run but its problem and its seed; `label` names the policy's draws."""
+class RunSettings(NamedTuple):
+    """All that a run needs beside its problem and its seed.
+
+    `label` names the policy's draws. The estimator None is ridge regression with the `penalty`. With
+    `narrows`, pending decisions narrow the widths. The run begins with what was `learnt` before by ridge.
+    """
 
     policy: Policy
     label: str
     horizon: int
     penalty: float = 1.0
     record: bool = False
+    estimator: Estimator | None = None
+    narrows: bool = True
+    learnt: RidgeModel | RidgeBankModel | None = None
 
 
 @final
@@ -83,13 +93,13 @@ def log_spaced(horizon: int, points: int = 100) -> Integers:
 
 
 def finished_run(
-    counted: Any, instance: Instance, seed: int, terms: RunTerms, seconds: float, log_det_ratio: float
+    counted: Any, instance: Instance, seed: int, settings: RunSettings, seconds: float, log_det_ratio: float
 ) -> Run:
     """The run of a loop that has `counted` its rounds, as `infex.core.runs.Outcome` or as `Tally` does."""
     return Run(
         instance=instance,
-        policy=terms.policy,
-        horizon=terms.horizon,
+        policy=settings.policy,
+        horizon=settings.horizon,
         seed=seed,
         regret_exploring=counted.regret_exploring,
         regret_greedy=counted.regret_greedy,
@@ -98,8 +108,8 @@ def finished_run(
         seconds=seconds,
         log_det_ratio=log_det_ratio,
         counts=counted.counts,
-        points=(log_spaced(terms.horizon), counted.curve),
-        arms=counted.arms if terms.record else None,
-        rewards=counted.rewards if terms.record else None,
-        losses=counted.losses if terms.record else None,
+        points=(log_spaced(settings.horizon), counted.curve),
+        arms=counted.arms if settings.record else None,
+        rewards=counted.rewards if settings.record else None,
+        losses=counted.losses if settings.record else None,
     )

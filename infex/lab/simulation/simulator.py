@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from infex.checks import whole
+from infex.checks import callers_level, whole
 from infex.errors import InvalidSetting
 from infex.lab.environments import (
     ChangingInstance,
@@ -20,7 +20,7 @@ from infex.lab.environments import (
 from infex.lab.simulation.compiled import Plan, plan_of, play_compiled
 from infex.lab.simulation.copies import own_copies
 from infex.lab.simulation.python_loop import play_in_python
-from infex.lab.simulation.run import Run, RunTerms
+from infex.lab.simulation.run import Run, RunSettings
 from infex.models import Ridge
 from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
@@ -66,15 +66,10 @@ def play(
     >>> run.explored
     50
     """
-    narrowing = narrows(pending)
-    checked("policy", policy)
-    instance = checked_instance(instance)
-    horizon = checked_horizon(horizon)
-    policy = resolve_defaults(policy, 1.0 / horizon)
-    warn_of_means(instance, policy)
-    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
-    return play_copies(instance, seed, terms, estimator, narrowing)
+    problem = checked_instance(instance)
+    return play_copies(
+        problem, seed, _settings([problem], policy, horizon, penalty, record, estimator, pending)
+    )
 
 
 def play_many(
@@ -126,20 +121,15 @@ def play_many(
     )
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
-    narrowing = narrows(pending)
     threads = whole("workers", cores() if workers is None else workers, least=1)
-    horizon = checked_horizon(horizon)
-    policy = resolve_defaults(checked("policy", policy), 1.0 / horizon)
-    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    plan = plan_of(*own_copies(policy=policy, estimator=estimator))
+    settings = _settings(problems, policy, horizon, penalty, record, estimator, pending)
+    plan = plan_of(*own_copies(policy=settings.policy, estimator=settings.estimator))
     if learnt is not None:
         refuse_beginning(learnt, problems, plan)
-    for problem in problems:
-        warn_of_means(problem, policy)
-    terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
+        settings = settings._replace(learnt=learnt)
 
     def alone(task: tuple[Instance, int]) -> Run:
-        return play_copies(*task, terms, estimator, narrowing, learnt)
+        return play_copies(*task, settings)
 
     if plan is None or plan.calls_user or any(has_own_code(problem) for problem in problems):
         threads = 1  # a user's code is not called from several threads at once
@@ -149,29 +139,50 @@ def play_many(
         return list(pool.map(alone, tasks))
 
 
-def play_copies(
-    instance: Instance,
-    seed: int,
-    terms: RunTerms,
+def _settings(
+    problems: Iterable[Instance],
+    policy: Policy,
+    horizon: int,
+    penalty: float,
+    record: bool,
     estimator: Estimator | None,
-    narrowing: bool = True,
-    learnt: RidgeModel | RidgeBankModel | None = None,
-) -> Run:
+    pending: PendingWay,
+) -> RunSettings:
+    """What `play` was given, checked, with defaults filled in.
+
+    Warns if the means of fixed arms are far beyond the settings of the policy.
+    """
+    narrowing = narrows(pending)
+    checked("policy", policy)
+    horizon = checked_horizon(horizon)
+    policy = resolve_defaults(policy, 1.0 / horizon)
+    reward_bound = policy_info(policy).reward_bound
+    for problem in problems:
+        largest = problem.largest if isinstance(problem, LinearInstance) else 0.0
+        if reward_bound is not None and largest > reward_bound:
+            warn_of_large(policy, largest, callers_level())
+    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
+    return RunSettings(policy, stream_name(policy), horizon, penalty, record, estimator, narrowing)
+
+
+def play_copies(instance: Instance, seed: int, settings: RunSettings) -> Run:
     """One run of copies of policy, problem and estimator, so that it leaves nothing behind in what was given.
 
     A policy that asks for the problem it plays is told. The run names what was given.
     """
-    policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
-    policy = for_problem(policy, problem, terms.horizon)
-    own_terms = terms._replace(policy=policy)
-    plan = plan_of(policy, own)
+    policy, problem, estimator = own_copies(
+        policy=settings.policy, problem=instance, estimator=settings.estimator
+    )
+    policy = for_problem(policy, problem, settings.horizon)
+    own = settings._replace(policy=policy, estimator=estimator)
+    plan = plan_of(policy, estimator)
     if plan is not None and plan.can_play(problem):
-        run = play_compiled(problem, seed, own_terms, plan, narrowing, learnt)
+        run = play_compiled(problem, seed, own, plan)
     else:
-        run = play_in_python(problem, seed, own_terms, own, narrowing, learnt)
-    if run.policy is terms.policy and run.instance is instance:
+        run = play_in_python(problem, seed, own)
+    if run.policy is settings.policy and run.instance is instance:
         return run
-    return dataclasses.replace(run, policy=terms.policy, instance=instance)
+    return dataclasses.replace(run, policy=settings.policy, instance=instance)
 
 
 def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Estimator | None]:
@@ -179,14 +190,6 @@ def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Est
     if type(estimator) is not Ridge:
         return penalty, estimator
     return penalty if estimator.penalty is None else estimator.penalty, None
-
-
-def warn_of_means(instance: Instance, policy: Policy) -> None:
-    """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
-    if isinstance(instance, LinearInstance):
-        reward_bound = policy_info(policy).reward_bound
-        if reward_bound is not None and instance.largest > reward_bound:
-            warn_of_large(policy, instance.largest, stacklevel=3)
 
 
 def checked_horizon(horizon: object) -> int:

@@ -126,7 +126,7 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
         (lambda: ChangingInstance(theta=THETA, arms=0), "arms must be at least 1, got 0"),
         (lambda: ChangingInstance(theta=[1.0, np.nan], arms=2), "theta must be finite numbers"),
         (lambda: ChangingInstance(theta=[], arms=2), "theta must be finite numbers"),
-        (lambda: ChangingInstance(theta="ab", arms=2), "theta must be numbers, got 'ab'"),
+        (lambda: ChangingInstance(theta="ab", arms=2), "theta must be finite numbers, got 'ab'"),
         (lambda: ChangingInstance(theta=THETA, arms=2, gap=0.1), "a gap of 0.1 needs a fixed arm"),
         (
             lambda: ChangingInstance(theta=THETA, arms=2, fixed=[[0.1, 0, 0]], gap=0.1),

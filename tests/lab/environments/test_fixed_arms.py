@@ -68,7 +68,7 @@ def test_noise_depends_on_seed_and_instance_alone() -> None:
         (lambda: LinearInstance([[2.0]], [0.1]), "no longer than 1"),
         (lambda: LinearInstance([[1.0]], [0.1, 0.2]), "theta must be 1 finite numbers"),
         (lambda: LinearInstance([[1.0]], [np.nan]), "theta must be 1 finite numbers"),
-        (lambda: LinearInstance([[1.0]], "x"), "theta must be 1 numbers, got 'x'"),
+        (lambda: LinearInstance([[1.0]], "x"), "theta must be 1 finite numbers, got 'x'"),
         (
             lambda: LinearInstance([[1.0]], [1.5]),
             "means must be from -1 to 1 for sign rewards; arm 0 has 1.5",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import Greedy, LinUCB
-from infex.errors import InfexError
+from infex.errors import InfexError, InvalidSetting
 from infex.lab import environments, play
 from infex.lab.environments import (
     ChangingInstance,
@@ -176,6 +176,47 @@ def test_the_contract_names_a_problem_that_keeps_a_state(make: Any, test: str, m
     (name,) = (name for name in dir(Tests) if name.startswith(f"test_{test}"))
     with pytest.raises(AssertionError, match=message):
         getattr(Tests(), name)()
+
+
+class Line:
+    """A problem that says nothing of its rewards."""
+
+    arms = np.linspace(0.1, 1.0, 4)[:, None]
+
+    def means(self, t: int, arms: Any) -> Any:
+        return arms[:, 0] / 2
+
+
+@pytest.mark.parametrize(
+    ("attributes", "meant"),
+    [
+        ({"nois": 5}, "nois, .* call it noise"),
+        ({"rewards": "gaussian", "noises": [1.0] * 4}, "noises, .* call it noise"),
+        ({"rewrads": "gaussian"}, "rewrads, .* call it rewards"),
+        ({"rewrd": lambda self, rng, means: means}, "rewrd, .* call it reward"),
+        ({"rewards": "student", "degree": 2.0}, "degree, .* call it degrees"),
+        ({"later": 5}, "later, .* call it late"),
+    ],
+)
+def test_a_misspelt_setting_of_a_problem_of_ones_own_is_refused_by_name(attributes: Any, meant: str) -> None:
+    """It was ignored, and rewards were drawn by another law."""
+    problem = type("Mine", (Line,), attributes)()
+    with pytest.raises(InvalidSetting, match=f"Mine has {meant}, or begin its name with an underscore"):
+        play(problem, Greedy(), 9)
+    late_set = Line()
+    late_set.nois = 5  # type: ignore[attr-defined]
+    with pytest.raises(InvalidSetting, match=r"Line has nois, .* call it noise"):
+        play(late_set, Greedy(), 9)
+
+
+def test_attributes_of_a_problem_of_ones_own_are_nobodys_business() -> None:
+    own = {
+        "rate": 0.1, "slate": 3, "lat": 50.0, "latent": 2, "degree": 4, "mean": 0.5, "arm": 1, "thetas": [],
+        "theta0": 1.0, "noisy": True, "keys": [], "rewarded": 0, "offers": 3, "scale": 2.0, "_nois": 5,
+    }  # fmt: skip
+    assert play(type("Mine", (Line,), own)(), Greedy(), 9).horizon == 9
+    draws = {"reward": lambda self, rng, means: means + self.noises[0], "noises": [0.1], "noise1": 2.0}
+    assert play(type("Mine", (Line,), own | draws)(), Greedy(), 9).horizon == 9
 
 
 def test_student_rewards_have_students_law() -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -478,14 +479,17 @@ def test_the_picture_on_the_page_names_each_candidate_by_keyboard(tmp_path: Path
         dots = driver.find_elements(By.CSS_SELECTOR, "#front g.dot")
         names = [dot.get_attribute("data-name") for dot in dots]
         assert known <= set(names)
-        assert len(driver.find_elements(By.CSS_SELECTOR, "#front g.dot.best")) <= 1
-        driver.find_element(By.CSS_SELECTOR, "#front .chart").send_keys(Keys.HOME)
+        assert len(driver.find_elements(By.CSS_SELECTOR, "#front g.dot.strong")) <= 1
+        driver.find_element(By.CSS_SELECTOR, "#front .plot").send_keys(Keys.HOME)
         tip = driver.find_element(By.CSS_SELECTOR, "#front .tip").text
         assert tip.startswith(names[0])
-        assert "explorations, regret" in tip
+        assert re.search(r": explorations \d[\d,]*, regret \d", tip)
+        labels = driver.find_elements(By.CSS_SELECTOR, "#front .label")
+        assert [label.text.endswith("(log scale)") for label in labels[-2:]] == [True, True]
         sizes = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         inner, outer = driver.execute_script(sizes)
         assert inner <= outer
+        browser.refuse_what_axe_finds(driver)
         assert driver.get_log("browser") == []
 
 
@@ -504,11 +508,8 @@ def test_the_page_says_what_was_asked_for_and_leaves_out_intervals_of_few_proble
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "longest"), [(1280, 2400), (390, 3000)])
-def test_the_page_is_short_and_nothing_sticks_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, longest: int
-) -> None:
+def test_the_page_is_short_and_nothing_sticks_out(tmp_path: Path, width: int, longest: int) -> None:
     """It was 16,700 pixels long, 32,000 on a phone, with a table of all candidates."""
-    monkeypatch.setattr(browser, "settle", lambda driver: None)  # the page has no script to wait for
     write_plan(plan(**QUICK | {"seconds": 0.2}), tmp_path)
     with browser.opened(tmp_path / "plan.html", width) as driver:
         height, across, table = driver.execute_script(
@@ -559,7 +560,7 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
         assert words_shown in found.output
     page = (tmp_path / "out" / "plan.html").read_text()
     assert "How rarely to explore" in page
-    assert '<div id="front">' in page
+    assert '<figure class="chart" id="front">' in page
     assert "https://" not in page
     assert (tmp_path / "out" / "plan.png").exists()
     told = CliRunner().invoke(

@@ -5,6 +5,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def settle(driver: Any) -> None:
 
     def is_settled() -> bool:
         drawn, width = driver.execute_script(
-            "return [document.body.dataset.drawn, String(document.body.clientWidth)]"
+            "return [document.body.dataset.charts, String(document.body.clientWidth)]"
         )
         return bool(drawn == width)  # none before the script of the page has come to its end
 
@@ -113,3 +114,15 @@ def requests(driver: Any) -> list[str]:
         if event["method"] == "Network.requestWillBeSent"
         and event["params"]["documentURL"] == driver.current_url
     ]
+
+
+def refuse_what_axe_finds(driver: Any) -> None:
+    """Fails where axe-core finds what keyboards or screen readers stumble on, in light or in dark."""
+    driver.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text())
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        found = driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+        wrong = [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
+        assert wrong == [], json.dumps(wrong, indent=1)
+        assert "color-contrast" in {each["id"] for each in found["passes"]}

@@ -84,7 +84,7 @@ def slow_linucb(
     chosen, regret = [], 0.0
     for stretch in instance.stretches(seed, horizon):
         for t in range(stretch.first, stretch.last + 1):
-            arms = instance.standing if stretch.columns is None else stretch.columns[t - stretch.first].T
+            arms = instance.fixed_arms if stretch.columns is None else stretch.columns[t - stretch.first].T
             means = stretch.means[np.searchsorted(stretch.ends, t)]
             scores = arms @ np.linalg.solve(gram, moment)
             if t % period == 0:

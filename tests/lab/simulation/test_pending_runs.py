@@ -53,8 +53,8 @@ def asked_and_told(
 ) -> tuple[list[int], list[bool], float]:
     """The arms of a bandit that goes along the same course."""
     instance: Any = run.instance
-    fixed = instance.standing is not None
-    place: Any = {"arms": instance.standing} if fixed else {"dim": instance.dim}
+    fixed = instance.fixed_arms is not None
+    place: Any = {"arms": instance.fixed_arms} if fixed else {"dim": instance.dim}
     bandit = Bandit(policy=policy, estimator=estimator, pending=pending, **place)
     bandit._draws = Draws(run, policy)  # type: ignore[assignment]
     delays = instance.late.delays(run.seed, instance.key, run.horizon)

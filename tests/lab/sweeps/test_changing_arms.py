@@ -6,29 +6,29 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from infex.lab import changing_arms
-from infex.lab.results import Results
-from infex.lab.table import RUN_COLUMNS
+from infex.lab import Results, Sweep, paper
 
 BASES = {"Infex(LinUCB, every(5))": "LinUCB", "Infex(LinUCB, every(20))": "LinUCB"}
 
 
 def made(kind: str, curves: dict[str, list[tuple[float, float]]]) -> Results:
     """Results of one cell: for each policy the regret at half time and at the end, run by run."""
+    problem = f"changing(dim=4, arms=5, best={kind})"
     rows: list[dict[str, Any]] = []
     for policy, runs in curves.items():
         for seed, values in enumerate(runs):
             for t, regret in zip((50, 100), values, strict=True):
-                row: dict[str, Any] = {field.name: 0 for field in RUN_COLUMNS}
-                row |= {"key": f"{policy} {seed}", "policy": policy, "seed": seed, "horizon": 100}
-                row |= {"environment": f"changing(dim=4, arms=5, best={kind})", "dim": 4, "arms": 5}
-                rows.append(row | {"t": t, "regret": regret})
-    table = pa.Table.from_pylist(rows, schema=RUN_COLUMNS)
-    return Results(table, bases=BASES, about={"policies": list(curves), "horizon": 100})
+                row: dict[str, Any] = {"key": f"{policy} {seed}", "policy": policy, "seed": seed}
+                row |= {"environment": problem, "dim": 4, "arms": 5, "horizon": 100, "t": t, "regret": regret}
+                row |= {"seconds": 0.0, "explored": 0, "optimal": 0, "log_det_ratio": 0.0}
+                rows.append(row | {"regret_exploring": 0.0, "regret_greedy": 0.0})
+    settings = Sweep(environments={problem: problem}, policies=["Greedy"]).about()["settings"]
+    about = {"policies": list(curves), "horizon": 100, "settings": settings | {"policies": []}}
+    return Results(pa.Table.from_pylist(rows), bases=BASES, about=about)
 
 
 def test_the_default_is_three_problems_of_one_shape() -> None:
-    sweep = changing_arms.changing_arms()
+    sweep = paper.changing_arms()
     assert [problem.label for problem in sweep.problems] == [
         "changing(dim=10, arms=20)",
         "changing(dim=10, arms=20, best=fixed)",
@@ -50,7 +50,7 @@ def test_the_default_is_three_problems_of_one_shape() -> None:
 @pytest.mark.parametrize(("greedy", "holds"), [(11.0, 1), (12.1, 0)])
 def test_greedy_is_near_the_best_or_not(greedy: float, holds: int) -> None:
     results = made("moving", {"Infex(LinUCB, every(5))": [(5, 8), (5, 12)], "Greedy": [(1, greedy)] * 2})
-    (verdict,) = changing_arms.verdicts(results)
+    (verdict,) = paper.changing_verdicts(results)
     assert (verdict.holds, verdict.cells) == (holds, 1)
     assert "at most 1.2 times the least" in verdict.claim
     assert f"Infex(LinUCB, every(5)) 10, Greedy {greedy:.0f}" in verdict.note
@@ -61,7 +61,7 @@ def test_greedy_is_near_the_best_or_not(greedy: float, holds: int) -> None:
 )
 def test_infex_keeps_its_order_or_not(half: float, end: float, base: float, holds: int) -> None:
     curves = {"LinUCB": [(base / 2, base)], "Infex(LinUCB, every(20))": [(half, end)], "Greedy": [(1, 1)]}
-    (verdict,) = changing_arms.verdicts(made("fixed", curves))
+    (verdict,) = paper.changing_verdicts(made("fixed", curves))
     assert (verdict.holds, verdict.cells) == (holds, 1)
     if half:
         assert f"Infex(LinUCB, every(20)) {(end - half) / half:.2f}, Greedy 0.00" in verdict.note
@@ -73,7 +73,7 @@ def test_greedy_is_hurt_or_not_and_the_instances_are_counted(greedy: list[float]
         "Infex(LinUCB, every(20))": [(5.0, 9.0), (5.0, 10.0), (5.0, 11.0)],
         "Greedy": [(each / 2, each) for each in greedy],
     }
-    (verdict,) = changing_arms.verdicts(made("recurring", curves))
+    (verdict,) = paper.changing_verdicts(made("recurring", curves))
     assert (verdict.holds, verdict.cells) == (holds, 1)
     below = sum(one < other for one, other in zip((9, 10, 11), greedy, strict=True))
     assert f"Infex(LinUCB, every(20)) in {below} of 3 instances" in verdict.note
@@ -82,9 +82,9 @@ def test_greedy_is_hurt_or_not_and_the_instances_are_counted(greedy: list[float]
 
 
 def test_nothing_is_said_without_greedy_or_infex() -> None:
-    assert changing_arms.verdicts(made("moving", {"Greedy": [(1, 2)]})) == []
-    assert changing_arms.verdicts(made("moving", {"Infex(LinUCB, every(5))": [(1, 2)]})) == []
-    assert changing_arms.verdicts(made("recurring", {"LinUCB": [(1, 2)], "Greedy": [(1, 2)]})) == []
+    assert paper.changing_verdicts(made("moving", {"Greedy": [(1, 2)]})) == []
+    assert paper.changing_verdicts(made("moving", {"Infex(LinUCB, every(5))": [(1, 2)]})) == []
+    assert paper.changing_verdicts(made("recurring", {"LinUCB": [(1, 2)], "Greedy": [(1, 2)]})) == []
 
 
 def test_only_arms_that_change_are_spoken_of() -> None:
@@ -97,13 +97,13 @@ def test_only_arms_that_change_are_spoken_of() -> None:
     )
     results = Results(other, bases=BASES, about={"policies": list(curves)})
     assert results.cells
-    assert changing_arms.verdicts(results) == []
+    assert paper.changing_verdicts(results) == []
 
 
 @pytest.mark.compiled
 def test_greedy_is_hurt_where_sets_recur_and_infex_is_not() -> None:
     names = ["Infex(LinUCB, every(20))", "Infex(LinTS, every(20))", "Greedy"]
-    sweep = changing_arms.changing_arms(dims=[6], arms=[20], instances=12, horizon=5000, chosen=names)
+    sweep = paper.changing_arms(dims=[6], arms=[20], instances=12, horizon=5000, chosen=names)
     results = sweep.run(workers=1)
     (cell,) = [cell for cell in results.cells if "recurring" in cell.environment]
     greedy = np.mean(results.regret(cell, "Greedy"))

@@ -9,15 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from infex.errors import DamagedFile, InfexError
-from infex.lab import store as module
-from infex.lab.runner import play_chunk
-from infex.lab.store import Folder, read
-from infex.lab.tasks import TaskOutcome, chunked
-from tests.lab.sweeps.test_sweep import columns, sweep
-
-
-def outcomes(**more: Any) -> list[list[TaskOutcome]]:
-    return [play_chunk(chunk) for chunk in chunked(sweep(**more).tasks(), rounds=900)]
+from infex.lab import Results
+from tests.lab.sweeps.test_sweep import columns, interrupted, sweep
 
 
 def parts(folder: Path) -> list[Path]:
@@ -44,43 +37,33 @@ def test_force_keeps_old_runs_until_there_are_new_ones(tmp_path: Path) -> None:
         with pytest.raises(InfexError):
             sweep().run(out=tmp_path / "a", force=True, **bad)
         assert parts(tmp_path / "a") == before
-    with Folder(tmp_path / "a", force=True) as folder:
-        assert folder.keys() == set()
-        assert parts(tmp_path / "a") == before
-        folder.append(first := outcomes()[0])
-        assert before[0] not in parts(tmp_path / "a")
-        assert folder.keys() == {outcome.key for outcome in first}
+    interrupted(sweep(), tmp_path / "a", after=0, force=True)
+    assert parts(tmp_path / "a") == before
+    interrupted(sweep(), tmp_path / "a", after=1, force=True)
+    assert before[0] not in parts(tmp_path / "a")
+    assert 0 < sweep().run(workers=1, out=tmp_path / "a").about["earlier"] < 9, "the old ones are gone"
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
-    with Folder(tmp_path / "a"):
-        with pytest.raises(InfexError, match=r"another process is writing to .*a; wait for it"):
-            sweep().run(workers=1, out=tmp_path / "a")
-        with pytest.raises(InfexError, match="another process is writing"):
-            sweep().run(workers=1, out=tmp_path / "a", force=True)
+    refused: list[str] = []
+
+    def second(done: int, total: int, failed: int) -> None:
+        for force in (False, True):
+            with pytest.raises(InfexError, match=r"another process is writing to .*a; wait for it") as caught:
+                sweep().run(workers=1, out=tmp_path / "a", force=force)
+            refused.append(str(caught.value))
+
+    assert not sweep().run(workers=1, out=tmp_path / "a", progress=second).failures
+    assert refused
     assert not sweep().run(workers=1, out=tmp_path / "a").failures
-
-
-def test_only_what_was_read_or_written_is_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_locked", lambda path: None)  # a file system without locks
-    some = outcomes()
-    with Folder(tmp_path / "a") as folder, Folder(tmp_path / "a") as other:
-        other.append(some[0])
-        for chunk in some[1:]:
-            folder.append(chunk)
-        results = sweep(seeds=[1, 2]).run(workers=1)
-        folder.finish(results)
-    with Folder(tmp_path / "a") as folder:
-        assert folder.keys() == {task.key for task in sweep().tasks()}
 
 
 def test_a_file_that_goes_while_it_is_read_is_looked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Folder(tmp_path / "a") as folder:
-        for chunk in outcomes():
-            folder.append(chunk)
+    interrupted(sweep(), tmp_path / "a", after=2)
     first, *others = parts(tmp_path / "a")
+    kept = sum(pyarrow.feather.read_table(part).num_rows for part in (first, *others))
     reader = pyarrow.feather.read_table
 
     def joined(path: Any) -> Any:
@@ -91,13 +74,12 @@ def test_a_file_that_goes_while_it_is_read_is_looked_for_again(
             raise FileNotFoundError(path)
         return reader(path)
 
-    monkeypatch.setattr(pyarrow.feather, "read_table", joined)
-    with Folder(tmp_path / "a") as folder:
-        assert folder.keys() == {task.key for task in sweep().tasks()}
     assert others
+    monkeypatch.setattr(pyarrow.feather, "read_table", joined)
+    assert sweep().run(workers=1, out=tmp_path / "a").about["earlier"] == kept
     monkeypatch.setattr(pyarrow.feather, "read_table", lambda path: Path(tmp_path / "nowhere").read_bytes())
     with pytest.raises(InfexError, match="another process is writing"):
-        Folder(tmp_path / "a")
+        sweep().run(workers=1, out=tmp_path / "a")
 
 
 def test_a_crash_before_the_first_run_leaves_a_folder_that_goes_on(
@@ -121,16 +103,17 @@ def test_a_crash_before_the_first_run_leaves_a_folder_that_goes_on(
 
 
 def test_runs_that_stand_twice_count_once(tmp_path: Path) -> None:
+    """A crash while files are joined leaves the old ones beside the new one."""
     results = sweep().run(workers=1, out=tmp_path / "a")
     (part,) = parts(tmp_path / "a")
-    for path, reader, writer in (
-        (part, pyarrow.feather.read_table, pyarrow.feather.write_feather),
-        (tmp_path / "a" / "results.parquet", pyarrow.parquet.read_table, pyarrow.parquet.write_table),
-    ):
-        rows = reader(path)
-        writer(pyarrow.concat_tables([rows, rows]), str(path))
-    assert columns(read(tmp_path / "a")).equals(columns(results))
-    assert columns(sweep().run(workers=1, out=tmp_path / "a")).equals(columns(results))
+    part.with_name(f"{0:032x}.arrow").write_bytes(part.read_bytes())
+    rows = pyarrow.parquet.read_table(tmp_path / "a" / "results.parquet")
+    pyarrow.parquet.write_table(pyarrow.concat_tables([rows, rows]), tmp_path / "a" / "results.parquet")
+    assert columns(Results.load(tmp_path / "a")).equals(columns(results))
+    again = sweep().run(workers=1, out=tmp_path / "a")
+    assert again.about["earlier"] == 9
+    assert columns(again).equals(columns(results))
+    assert [pyarrow.feather.read_table(each).num_rows for each in parts(tmp_path / "a")] == [9]
 
 
 @pytest.mark.parametrize("name", ["part", "results.parquet", "sweep.json", "failures.json"])
@@ -139,21 +122,21 @@ def test_damage_is_named(tmp_path: Path, name: str) -> None:
     path = parts(tmp_path / "a")[0] if name == "part" else tmp_path / "a" / name
     path.write_bytes(b"\xff\x00 no such thing")
     with pytest.raises(DamagedFile, match=f"{path.name} is damaged: "):
-        Folder(tmp_path / "a") if name == "part" else read(tmp_path / "a")
+        sweep().run(workers=1, out=tmp_path / "a") if name == "part" else Results.load(tmp_path / "a")
     if name == "part":
         path.unlink()
     assert not sweep().run(workers=1, out=tmp_path / "a").failures
-    assert read(tmp_path / "a").finals.num_rows == 9
+    assert Results.load(tmp_path / "a").finals.num_rows == 9
 
 
 def test_files_of_another_kind_are_named(tmp_path: Path) -> None:
     sweep().run(workers=1, out=tmp_path / "a")
     pyarrow.parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "a" / "results.parquet")
     with pytest.raises(DamagedFile, match=r"results\.parquet has other columns than a table of runs"):
-        read(tmp_path / "a")
+        Results.load(tmp_path / "a")
     (tmp_path / "a" / "sweep.json").write_text("[]")
     with pytest.raises(DamagedFile, match=r"sweep\.json is damaged: it holds no dict"):
-        read(tmp_path / "a")
+        Results.load(tmp_path / "a")
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,11 +147,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     def full(*given: Any) -> None:
         raise OSError("no space left on device")
 
-    for place in (
-        "pyarrow.csv.write_csv",
-        "infex.lab.store.replacing",
-        "pyarrow.parquet.ParquetWriter",
-    ):
+    for place in ("pyarrow.csv.write_csv", "pyarrow.parquet.ParquetWriter", "os.replace"):
         with monkeypatch.context() as patch:
             patch.setattr(place, full)
             with pytest.raises(OSError, match="no space left"):
@@ -178,11 +157,9 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
 
 def test_nothing_is_written_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def written(*given: Any) -> None:
-        raise AssertionError("a file was written")
-
-    monkeypatch.setattr(module, "replace", written)
+    monkeypatch.chdir(tmp_path)
     assert sweep().run(workers=1).finals.num_rows == 9
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_rows_have_one_order_however_they_were_played(tmp_path: Path) -> None:
@@ -195,7 +172,7 @@ def test_rows_have_one_order_however_they_were_played(tmp_path: Path) -> None:
     tables.append(sweep(**given).run(workers=1, out=tmp_path / "mixed").table().arrow)
     for table in tables:
         assert table.drop_columns(["seconds"]).equals(tables[0].drop_columns(["seconds"]))
-    finals = read(tmp_path / "2").finals
+    finals = Results.load(tmp_path / "2").finals
     assert finals["policy"].to_pylist() == ["Greedy"] * 3 + ["LinUCB"] * 3
     assert finals["seed"].to_pylist() == [1, 2, 3, 1, 2, 3]
 

@@ -144,11 +144,12 @@ def test_a_grid_of_settings_is_drawn_against_the_setting() -> None:
         grid.regret(cell, "Greedy").mean()
     ), "it has no scale"
     assert grid.plot(against="round").axes[0].get_xlabel() == "round"
-    assert grid.grid_setting() == "scale"
+    assert list(grid.grids()) == ["scale"]
+    assert sorted(grid.grids()["scale"].values()) == [0.1, 0.2, 0.5, 1]
 
 
 def test_few_values_of_a_setting_are_no_grid(results: Results) -> None:
-    assert results.grid_setting() is None
+    assert results.grids() == {}
 
 
 def test_a_latex_table_marks_what_is_significant() -> None:

@@ -5,14 +5,11 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
 import pytest
 
 from infex.errors import InfexError
-from infex.lab import Sweep, paper
-from infex.lab.results import Results
-from infex.lab.table import runs_of
-from infex.lab.tasks import TaskOutcome
+from infex.lab import Results, Sweep, paper
 from tests.lab.sweeps import players
 
 Runs = dict[str, dict[int, tuple[float, float]]]  # by policy and seed: regret and seconds
@@ -25,7 +22,7 @@ def results(
     **about: Any,
 ) -> Results:
     """Results of such runs, in an order that nobody should trust; those `forced` explore in every round."""
-    outcomes = []
+    rows: list[dict[str, Any]] = []
     for (environment, dim, arms), runs in cells.items():
         for policy, by_seed in runs.items():
             for seed, (regret, seconds) in reversed(by_seed.items()):
@@ -33,11 +30,16 @@ def results(
                 explored = horizon if policy in forced else horizon // 2
                 facts |= {"horizon": horizon, "seconds": seconds, "explored": explored, "optimal": 0}
                 facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "log_det_ratio": 0.0}
-                key = f"{environment} {dim} {arms} {policy} {seed}"
-                rounds, curve = np.array([horizon // 2, horizon]), np.array([regret / 4, regret])
-                outcomes.append(TaskOutcome(key, facts, rounds, curve))
+                facts["key"] = f"{environment} {dim} {arms} {policy} {seed}"
+                rows += [
+                    facts | {"t": horizon // 2, "regret": regret / 4},
+                    facts | {"t": horizon, "regret": regret},
+                ]
     policies = list(dict.fromkeys(policy for runs in cells.values() for policy in runs))
-    return Results(runs_of(outcomes), about={"policies": policies, "horizon": horizon} | about)
+    problems = {label: label for label, _, _ in cells if label.endswith(")")} or {"any": "lower_bound(gap=1)"}
+    settings = Sweep(environments=problems, policies=["Greedy"]).about()["settings"] | {"policies": []}
+    given = {"policies": policies, "horizon": horizon, "settings": settings}
+    return Results(pa.Table.from_pylist(rows), about=given | about)
 
 
 CELL = ("gaussian(dim=2, arms=3)", 2, 3)
@@ -50,7 +52,7 @@ SKEWED: Runs = {
 
 def test_the_summary_is_that_of_a_plain_reference(tmp_path: Path) -> None:
     found = results({CELL: SKEWED})
-    found.write(tmp_path)
+    found.save(tmp_path)
     with (tmp_path / "summary.csv").open() as file:
         rows = {row["policy"]: row for row in csv.DictReader(file)}
     assert list(rows) == ["A", "B", "C"]

@@ -1,7 +1,5 @@
 """Settings are data: lists, names, own things with settings in text, columns, runs found by any of them."""
 
-import json
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,10 @@ import pytest
 import infex
 from infex import Choice, Infex, LinTS, LinUCB, every
 from infex.errors import InfexError, InvalidSetting
-from infex.lab import Sweep, paper, play
+from infex.lab import Results, Sweep, paper, play
 from infex.lab.environments import LinearInstance, gaussian, late, lower_bound, steps
 from infex.lab.expressions import canonical
-from infex.lab.fingerprint import digest
 from infex.lab.reports.series import styles
-from infex.lab.store import read
 from infex.lab.sweep import read_sweep
 from infex.models import Discounted
 from tests.lab.sweeps import players
@@ -83,6 +79,8 @@ def test_what_text_makes_is_what_python_makes() -> None:
             "players:Level' cannot be made with arms=1: .*unexpected keyword",
         ),
         ({"policies": [f"{HERE}:middle(a=1)"]}, "players:middle' takes no settings"),
+        ({"policies": [f"LinUCB(scale=({HERE}:middle, 1))"]}, "an object of yours stands where none can"),
+        ({"policies": ["Infex(reference_3_.x, every(3))"]}, "an object of yours is written with a colon"),
         ({"policies": ["3"]}, r"'3' names no policy - at `policies\[0\]`"),
         (
             {"schedules": [f"{HERE}:Doubling + every(3)"], "bases": ["LinUCB"]},
@@ -308,7 +306,7 @@ def test_regret_against_a_setting_is_that_of_the_table(tmp_path: Path) -> None:
         results.against("period", arms=5)
     kept = pyarrow.parquet.read_table(tmp_path / "results.parquet")
     assert kept.equals(results.table().arrow)
-    assert read(tmp_path).table().arrow.equals(kept)
+    assert Results.load(tmp_path).table().arrow.equals(kept)
 
 
 def test_every_table_has_the_columns_of_settings() -> None:
@@ -327,17 +325,6 @@ class Clashing:
 
     def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         return Choice(0)
-
-
-def test_a_table_without_settings_says_what_its_labels_say(tmp_path: Path) -> None:
-    """Folders of infex before settings were kept."""
-    Sweep(**ONE | {"policies": ["Infex(LinUCB, every(5))", f"{HERE}:middle"]}).run(workers=1, out=tmp_path)
-    about = json.loads((tmp_path / "sweep.json").read_text())
-    del about["settings"], about["names"]
-    (tmp_path / "sweep.json").write_text(json.dumps(about))
-    facts = read(tmp_path).finals.to_pylist()
-    assert [row["period"] for row in facts] == [5, 5, None, None]
-    assert {row["environment_kind"] for row in facts} == {"gaussian"}
 
 
 def test_claims_are_judged_by_settings_and_not_by_names() -> None:
@@ -427,55 +414,6 @@ def test_a_warning_of_sparse_exploration_points_at_the_users_line() -> None:
             warnings.simplefilter("always")
             make()
         assert [Path(each.filename).name for each in caught] == ["test_settings.py"]
-
-
-MODULES = {
-    "settings_deep": "def deep(e):\n    return e.estimates\n",
-    "settings_helper": (
-        "import settings_deep\nSIGN = 1\ndef score(e):\n    return settings_deep.deep(e)\n"
-        "def spare():\n    return 0\n"
-    ),
-    "settings_rule": (
-        "import functools\nimport infex\nimport settings_helper\n"
-        "@functools.cache\ndef sign():\n    return settings_helper.SIGN\n"
-        "class Direct:\n    def choose(self, t, e, rng):\n"
-        "        return infex.Choice(infex.best(settings_helper.score(e)))\n"
-        "class Inside:\n    def choose(self, t, e, rng):\n        import settings_helper as h\n"
-        "        return infex.Choice(infex.best(h.score(e)))\n"
-        "class Passed:\n    def choose(self, t, e, rng):\n"
-        "        return infex.Choice(infex.best(getattr(settings_helper, 'score')(e)))\n"
-        "class Cached:\n    def choose(self, t, e, rng):\n        return infex.Choice(sign() - 1)\n"
-    ),
-}
-EDITS = {  # which policies depend on it
-    ("settings_deep", "e.estimates", "-e.estimates"): {"Direct", "Inside", "Passed"},
-    ("settings_helper", "return 0", "return 1"): {"Inside", "Passed"},  # whose module is used as a whole
-    ("settings_helper", "SIGN = 1", "SIGN = 2"): {"Inside", "Passed", "Cached"},
-}
-
-
-@pytest.mark.parametrize(("edit", "changed"), EDITS.items(), ids=str)
-def test_an_edit_of_a_helper_is_another_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: tuple[str, str, str], changed: set[str]
-) -> None:
-    """P4: helpers were followed only where they were imported by name."""
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def digests() -> dict[str, str]:
-        for name in MODULES:
-            sys.modules.pop(name, None)
-        rule = __import__("settings_rule")
-        return {name: digest(vars(rule)[name]()) for name in ("Direct", "Inside", "Passed", "Cached")}
-
-    for name, text in MODULES.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    before = digests()
-    assert digests() == before
-    module, old, new = edit
-    (tmp_path / f"{module}.py").write_text(MODULES[module].replace(old, new))
-    after = digests()
-    assert {name for name in before if before[name] != after[name]} == changed
 
 
 def test_names_of_a_file_are_keys_of_tables(tmp_path: Path) -> None:

@@ -21,14 +21,7 @@ from dask.distributed import Client
 import infex
 from infex import Infex, LinTS, LinUCB, every
 from infex.errors import InfexError
-from infex.lab import Sweep
-from infex.lab import runner as engines
-from infex.lab import sweep as module
-from infex.lab.results import Results
-from infex.lab.runner import Engine, play_chunk
-from infex.lab.specs import Recipe
-from infex.lab.store import Folder, read
-from infex.lab.tasks import Chunk, chunked
+from infex.lab import Results, Sweep
 from tests.lab.sweeps import players
 from tests.waiting import PATIENCE, started, until
 
@@ -48,6 +41,19 @@ def columns(results: Results) -> pa.Table:
 def sweep(**more: Any) -> Sweep:
     given = SMALL | {"policies": ["LinUCB", "Greedy", f"{HERE}:middle"]} | more
     return Sweep(**given)
+
+
+def interrupted(given: Sweep, out: Path, after: int, **more: Any) -> None:
+    """Plays a sweep into a folder, and presses Ctrl-C once so many chunks are kept."""
+    told: list[int] = []
+
+    def progress(done: int, total: int, failed: int) -> None:
+        told.append(done)
+        if len(told) > after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        given.run(workers=1, out=out, progress=progress, **more)
 
 
 def test_results_are_those_of_play() -> None:
@@ -110,29 +116,26 @@ def _address(file: Path) -> str | None:
     return address
 
 
-def test_what_is_there_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = sweep().run(workers=1, out=tmp_path / "a")
-    played: list[str] = []
-    chunk_by_chunk = engines.outcomes_of
+def test_what_is_there_is_not_played_again(tmp_path: Path) -> None:
+    def played(given: Sweep, **more: Any) -> tuple[int, Results]:
+        told: list[int] = []
+        found = given.run(
+            workers=1, out=tmp_path / "a", progress=lambda done, total, failed: told.append(done), **more
+        )
+        assert told[0] == found.about["earlier"]
+        return told[-1] - told[0], found
 
-    def watched(chunks: Any, engine: Any) -> Any:
-        played.extend(str(task) for chunk in chunks for task in chunk.tasks)
-        return chunk_by_chunk(chunks, engine)
-
-    monkeypatch.setattr(module, "outcomes_of", watched)
-    again = sweep().run(workers=1, out=tmp_path / "a")
-    assert played == []
-    assert columns(again).equals(columns(first))
-    more = sweep(policies=["Greedy", "Uniform", f"{HERE}:middle", "LinUCB"]).run(
-        workers=1, out=tmp_path / "a"
-    )
-    assert played == [f"Uniform on gaussian(dim=3, arms=5) with seed {seed}" for seed in range(3)]
+    count, first = played(sweep())
+    assert count == 9
+    count, again = played(sweep())
+    assert count == 0
+    assert again.table().arrow.equals(first.table().arrow), "with the times of the first"
+    count, more = played(sweep(policies=["Greedy", "Uniform", f"{HERE}:middle", "LinUCB"]))
+    assert count == 3
     assert more.policies == ["Greedy", "Uniform", f"{HERE}:middle", "LinUCB"]
-    fewer = sweep(policies=["Uniform"]).run(workers=1, out=tmp_path / "a")
-    assert fewer.policies == ["Uniform"]
-    played.clear()
-    sweep().run(workers=1, out=tmp_path / "a", force=True)
-    assert len(played) == 9
+    count, fewer = played(sweep(policies=["Uniform"]))
+    assert (count, fewer.policies) == (0, ["Uniform"])
+    assert played(sweep(), force=True)[0] == 9
 
 
 def test_names_of_tasks_depend_on_their_content_alone() -> None:
@@ -158,7 +161,7 @@ def test_a_failing_run_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
         assert len(results.failures) == 3
         assert all("on purpose" in failure["traceback"] for failure in results.failures)
         assert results.failures[0]["run"].startswith(f"{HERE}:failing on gaussian(dim=3, arms=5) with seed")
-        assert read(out).failures == results.failures
+        assert Results.load(out).failures == results.failures
     broken = Sweep(environments=[players.broken, players.small], policies=["Greedy"], seeds=2, horizon=9).run(
         workers=1
     )
@@ -183,45 +186,29 @@ def test_a_run_that_always_kills_its_worker_is_recorded(tmp_path: Path) -> None:
     assert results.finals.num_rows == 2
 
 
-def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of `Held` on 3 arms are finished and those on 4 are held when the signal comes, on any machine."""
-    quick, slow = "gaussian(dim=2, arms=3)", "gaussian(dim=2, arms=4)"
-    policies, out = ["LinUCB", players.Held(str(tmp_path), arms=4)], tmp_path / "a"
+def test_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
+    """Runs on 4 arms are finished and those on 3 are held when the signal comes, on any machine."""
+    quick, slow = "gaussian(dim=2, arms=4)", "gaussian(dim=2, arms=3)"
+    policies, out = ["LinUCB", players.Held(str(tmp_path), arms=3)], tmp_path / "a"
     program = (
-        "from pathlib import Path\nfrom infex import Sweep\nfrom tests.lab.sweeps.players import Held\n"
+        "from pathlib import Path\nfrom infex.lab import Sweep\nfrom tests.lab.sweeps.players import Held\n"
         f"here = Path({str(tmp_path)!r})\n"
-        f"Sweep(environments={[quick, slow]}, policies=['LinUCB', Held(str(here), arms=4)], seeds=3,\n"
+        f"Sweep(environments={[quick, slow]}, policies=['LinUCB', Held(str(here), arms=3)], seeds=3,\n"
         "      horizon=300).run(workers=2, out=here / 'a',\n"
         "                       progress=lambda done, *of: (here / f'done-{done}').touch())\n"
     )
     with started([sys.executable, "-c", program], cwd=ROOT, **QUIET) as process:
-        until((tmp_path / "done-3").exists, "the runs that nothing holds are finished", process)
+        until((tmp_path / "done-6").exists, "the runs that nothing holds are finished", process)
         until(lambda: len(list(tmp_path.glob("held-*"))) == 2, "both workers are held", process)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) != 0
-    with Folder(out) as folder:
-        kept = folder.keys()
-    assert kept == {task.key for task in sweep(environments=[quick], policies=policies[1:]).tasks()}
     (tmp_path / "go").touch()
+    kept = sweep(environments=[quick], policies=policies).run(workers=1, out=tmp_path / "a")
+    assert kept.about["earlier"] == 6, "these were kept"
     whole = sweep(environments=[quick, slow], policies=policies)
-    played: list[str] = []
-    chunk_by_chunk = engines.outcomes_of
-
-    def watched(chunks: Any, engine: Any) -> Any:
-        played.extend(key for chunk in chunks for key in chunk.keys)
-        return chunk_by_chunk(chunks, engine)
-
-    monkeypatch.setattr(module, "outcomes_of", watched)
     resumed = whole.run(workers=2, out=out)
-    assert sorted(played) == sorted({task.key for task in whole.tasks()} - kept)
+    assert resumed.about["earlier"] == 6, "and no others"
     assert columns(resumed).equals(columns(whole.run(workers=1)))
-
-
-def test_a_crash_while_files_are_joined_leaves_each_run_once(tmp_path: Path) -> None:
-    results = sweep().run(workers=1, out=tmp_path / "a")
-    (part,) = (tmp_path / "a" / "runs").glob("*.arrow")
-    part.with_name(f"{0:032x}.arrow").write_bytes(part.read_bytes())
-    assert columns(sweep().run(workers=1, out=tmp_path / "a")).equals(columns(results))
 
 
 def test_a_folder_with_other_contents_is_left_alone(tmp_path: Path) -> None:
@@ -234,7 +221,7 @@ def test_a_folder_with_other_contents_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InfexError, match="is not a folder"):
         sweep().run(workers=1, out=tmp_path / "thesis.tex")
     with pytest.raises(InfexError, match="holds no results of a sweep"):
-        read(tmp_path / "nowhere")
+        Results.load(tmp_path / "nowhere")
 
 
 def test_the_table_goes_to_polars_and_pandas(tmp_path: Path) -> None:
@@ -242,7 +229,7 @@ def test_the_table_goes_to_polars_and_pandas(tmp_path: Path) -> None:
     table = results.table()
     assert table.num_rows == len(table) == len(table.to_pandas()) == len(table.to_polars())
     assert pa.table(table).equals(table.arrow)
-    assert columns(read(tmp_path / "a")).equals(columns(results))
+    assert columns(Results.load(tmp_path / "a")).equals(columns(results))
     lines = (tmp_path / "a" / "summary.csv").read_text().splitlines()
     assert lines[0].replace('"', "") == (
         "environment,dim,arms,horizon,policy,instances,"
@@ -292,13 +279,6 @@ def test_problems_of_one_shape_are_told_apart() -> None:
     alone = sweep(environments=twins[:1], policies=["Greedy"]).run(workers=1)
     assert alone.summary()["environment"].to_pylist() == twins[:1]
     assert alone.title(alone.cells[0]) == "d = 2, K = 4"
-
-
-def test_chunks_hold_every_task_once_and_are_short() -> None:
-    tasks = sweep(seeds=5, horizon=30_000).tasks()
-    chunks = chunked(tasks, rounds=70_000)
-    assert sorted(key for chunk in chunks for key in chunk.keys) == sorted(task.key for task in tasks)
-    assert max(len(chunk.tasks) for chunk in chunks) == 2
 
 
 @pytest.mark.parametrize(
@@ -395,19 +375,6 @@ def test_bad_engines_are_refused() -> None:
         sweep().run(scheduler="tcp://127.0.0.1:1")
     with pytest.raises(InfexError, match="workers must be at least 1, got 0"):
         sweep().run(workers=0)
-    with pytest.raises(InfexError, match="engine must be"):
-        Engine("cloud", None, 1)
-    with pytest.raises(InfexError, match="workers must be at least 1, got -3"):
-        Engine("local", None, -3)
-
-
-def test_what_is_said_beside_an_engine_takes_the_place_of_its_own() -> None:
-    given = Engine("dask", "tcp://127.0.0.1:1", 2)
-    assert Engine.of(given) == given
-    assert Engine.of(given, workers=3) == Engine("dask", "tcp://127.0.0.1:1", 3)
-    assert Engine.of(given, scheduler="tcp://127.0.0.1:2") == Engine("dask", "tcp://127.0.0.1:2", 2)
-    with pytest.raises(InfexError, match="needs an engine that has one"):
-        sweep().run(engine=Engine(), scheduler="tcp://127.0.0.1:1")
 
 
 def test_a_learner_starts_each_run_as_it_was_given() -> None:
@@ -420,12 +387,6 @@ def test_a_learner_starts_each_run_as_it_was_given() -> None:
         for seed in range(3):
             run = infex.lab.play(players.small(seed), copy.deepcopy(policies[-1]), 300, seed)
             assert one.regret(one.cells[0], one.policies[-1])[seed] == run.regret
-
-
-def test_a_learner_is_fresh_for_every_task_of_a_chunk() -> None:
-    tasks = sweep(policies=[players.Counting()], environments=[f"{HERE}:square"]).tasks()
-    one, other = play_chunk(Chunk((tasks[0], tasks[0])))
-    assert one.regret.tolist() == other.regret.tolist()
 
 
 def test_a_policy_that_ends_the_program_is_a_failure() -> None:
@@ -516,10 +477,8 @@ def test_lists_may_be_given_as_generators() -> None:
 
 def test_problems_that_are_called_have_names() -> None:
     partial = functools.partial(infex.lab.environments.gaussian, 2, arms=3)
-    labels = [
-        Recipe(each).label for each in (partial, functools.partial(partial, rewards=object()), Caller())
-    ]
-    assert labels == [
+    given = [partial, functools.partial(partial, rewards=object()), Caller()]
+    assert [each.label for each in sweep(environments=given).problems] == [
         "infex.lab.environments.named:gaussian(2, arms=3)",
         "infex.lab.environments.named:gaussian(2, arms=3, rewards=object)",
         f"{__name__}:Caller",
@@ -540,15 +499,6 @@ def test_workers_that_die_thrice_before_anything_is_played_cost_retries(tmp_path
     results = sweep(policies=policies, seeds=1).run(workers=2)
     assert (tmp_path / "died").stat().st_size == 4  # three times with all others, once alone
     assert not results.failures
-
-
-def test_runs_stay_together_after_one_death(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def apart(*given: Any) -> Any:
-        raise AssertionError("played apart after the first deaths")
-
-    monkeypatch.setattr(engines, "_apart", apart)
-    policies = [players.DyingOften(str(tmp_path / "died"), 2)]
-    assert not sweep(policies=policies, seeds=1).run(workers=2).failures
 
 
 def test_the_default_delta_of_every_policy_and_base_is_one_over_the_horizon() -> None:
