@@ -16,7 +16,7 @@ from infex.lab import plan, play_many
 from infex.lab.environments import LinearInstance, changing
 from infex.lab.planner.beliefs import Belief, belief, belief_of_log
 from infex.lab.planner.inputs import read_logged
-from infex.lab.planner.race import Lane, greedy, is_within
+from infex.lab.planner.race import Candidate, is_within
 from infex.logs import Log, write
 from infex.models.ridge import RidgeModel
 from infex.policies import UCB1
@@ -71,7 +71,7 @@ def test_a_log_that_has_taught_enough_needs_no_exploration() -> None:
 
 
 def test_what_loses_nothing_is_within_any_factor() -> None:
-    one, other = Lane(greedy()), Lane(greedy())
+    one, other = Candidate(Greedy(), 0), Candidate(Greedy(), 0)
     one.take(np.zeros(20), np.zeros(20))
     other.take(np.zeros(20), np.zeros(20))
     assert is_within(one, other, 0.1)
@@ -136,7 +136,7 @@ def test_the_noise_is_what_the_model_leaves_unless_it_is_told(kind: str, noise: 
     found, told = believed(log, None), believed(log, 2.0)
     assert found.noise == pytest.approx(noise, rel=0.1)
     assert found.noise_by == "from what the linear model leaves of logged rewards"
-    assert (told.noise, told.noise_by) == (2.0, "as it was told")
+    assert (told.noise, told.noise_by) == (2.0, "as it was given")
     if log.arms is not None:
         rows, dof = log.arms[log.arm], 400 - 3
         left = log.reward - rows @ np.linalg.lstsq(rows, log.reward)[0]
