@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, final
@@ -18,16 +18,7 @@ from infex.arrays import Integers
 from infex.files import replace
 from infex.lab.environments import ContextualInstance, Instance, LinearInstance
 from infex.lab.planner.beliefs import Belief
-from infex.lab.planner.judging import (
-    FRESH_TO_SETTLE,
-    Cost,
-    Judged,
-    MenuEntry,
-    Verdict,
-    against,
-    cost,
-    ratio,
-)
+from infex.lab.planner.judging import FRESH_TO_SETTLE, Cost, Judged, MenuEntry, Verdict, against, cost, ratio
 from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candidate, Pool
 from infex.lab.text import paragraph, text_table
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
@@ -267,27 +258,11 @@ class Plan:
 
     def as_data(self) -> dict[str, Any]:
         """The plan as plain data, for JSON."""
-        return {
-            "recommended": self.recommended,
-            "code": self.code,
-            "best": self.best,
-            "settled": self.settled,
-            "open": self.open,
-            "explorations": self.explorations,
+        names = [each.name for each in fields(self) if each.name not in ("policy", "longest")]
+        return {name: getattr(self, name) for name in names} | {
             "share": self.explorations / self.horizon,
-            "horizon": self.horizon,
-            "rounds": self.rounds,
-            "keep_within": self.keep_within,
             "arms_divided_by": self.longest,
-            "when": self.when,
-            "why": self.why,
-            "regret": self.regret,
-            "against": self.against,
-            "times_best": self.times_best,
             "menu": [entry._asdict() | {"holds": entry.holds} for entry in self.menu],
-            "levels": self.levels,
-            "candidates": self.candidates,
-            "arms": self.arms,
             "question": asdict(self.question),
         }
 
