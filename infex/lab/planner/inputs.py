@@ -35,14 +35,12 @@ def read_inputs(
     words = [] if file is None else [file.words]
     if logged is None:
         return given, words
-    seen = read_logged(logged, features, context, file, arm=arm, reward=reward)
-    if seen.log is not None:
-        return {"logged": seen.log}, [seen.words]
-    if file is None and seen.rows is None:
+    seen, read_words = read_logged(logged, features, context, file, arm=arm, reward=reward)
+    if features is not None:
+        return {"logged": seen}, [read_words]  # its map has the arms
+    if file is None and not isinstance(seen, Log):
         raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
-    if file is None:
-        given = {"arms": seen.rows, "labels": seen.labels}
-    return given | {"logged": (seen.arms, seen.rewards)}, [*words, seen.words]
+    return given | {"logged": seen}, [*words, read_words]
 
 
 class ArmFile(NamedTuple):
@@ -168,20 +166,6 @@ def _is_numeric(table: pa.Table, name: str) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-class LoggedRewards(NamedTuple):
-    """Rewards of a file and their arms; rows and labels of arms, if it has them; and what was read.
-
-    `log` is all of it where arms change from round to round, or contexts are joined with them.
-    """
-
-    arms: list[object]
-    rewards: Floats
-    rows: Floats | None
-    labels: list[str] | None
-    words: str
-    log: Log | None = None
-
-
 def read_logged(
     path: str | Path,
     features: str | None = None,
@@ -190,23 +174,24 @@ def read_logged(
     *,
     arm: str = "arm",
     reward: str = "reward",
-) -> LoggedRewards:
-    """The rewards of a log: one in infex's own form, a table with contexts, or a plain one of two columns.
+) -> tuple[Log | tuple[list[object], Floats], str]:
+    """A log, in infex's own form or a table with contexts, or arms and rewards of a plain table; and words.
 
     `features` name a map for the columns `context`, as `map_named` reads it; `arms` are features of arms
     for it. `arm` (a label, or an index from 0 where arms have none) and `reward` name the columns of arms and
-    rewards. What is not read is named in `words`.
+    rewards. The words say what was read, and which columns were not.
     """
     if features is not None:
         rows, labels = (None, None) if arms is None else arms[:2]
         found = read_with_map(path, features, context, rows, labels=labels, arm=arm, reward=reward)
-        return _whole_log(found.log, f"; map: {found.code}")
+        return found.log, f"{_log_words(found.log)}; map: {found.code}"
     if context:
         raise InvalidReward(
             f"{path}: contexts need a map that joins them with arms, as in --features disjoint"
         )
     if is_own_log(path):
-        return _own_log(read(path))
+        log = read(path)
+        return log, _log_words(log)
     table = _table(Path(path), InvalidReward)
     for option, name in (("arm", arm), ("reward", reward)):
         if name not in table.column_names:
@@ -217,26 +202,12 @@ def read_logged(
     if not _is_numeric(table, reward) or table[reward].null_count:
         raise InvalidReward(f"{path}: the column {reward!r} must hold a number in every row")
     others = [name for name in table.column_names if name not in (arm, reward)]
-    words = f"{table.num_rows:,} logged rewards" + (
-        f"; columns that are not read: {_few(others)}" if others else ""
-    )
+    ignored = f"; columns that are not read: {_few(others)}" if others else ""
     rewards = table[reward].to_numpy().astype(np.float64)
-    return LoggedRewards(table[arm].to_pylist(), rewards, None, None, words)
+    return (table[arm].to_pylist(), rewards), f"{table.num_rows:,} logged rewards{ignored}"
 
 
-def _whole_log(log: Log, more: str = "") -> LoggedRewards:
-    """A log of which all is needed."""
+def _log_words(log: Log) -> str:
     missing = int((~log.rewarded).sum())
-    words = f"{len(log) - missing:,} logged rewards of {log.count} arms" + (
-        f"; {missing:,} rounds have none" if missing else ""
-    )
-    return LoggedRewards([], np.zeros(0), None, None, words + more, log)
-
-
-def _own_log(log: Log) -> LoggedRewards:
-    if log.arms is None or log.offers is not None or log.offered is not None:
-        return _whole_log(log)
-    names = None if log.labels is None else [str(label) for label in log.labels]
-    played = log.arm[log.rewarded].tolist()
-    arms: list[object] = [place if names is None else names[place] for place in played]
-    return LoggedRewards(arms, log.reward[log.rewarded], log.arms, names, _whole_log(log).words)
+    words = f"{len(log) - missing:,} logged rewards of {log.count} arms"
+    return f"{words}; {missing:,} rounds have none" if missing else words

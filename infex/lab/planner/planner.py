@@ -11,6 +11,7 @@ from typing import Any, final
 
 from numpy.typing import ArrayLike
 
+from infex.arrays import Integers, Label
 from infex.checks import real, set_fields, whole
 from infex.errors import InfexError, InvalidSetting, LargeReward
 from infex.features import FeatureMap
@@ -218,13 +219,21 @@ def _belief(
         return belief(arms, labels, dim, arms_count, noise, bound, logged)
     log = with_map(logged, features)
     if log.arms is not None and log.offers is None and log.offered is None:
-        names = log.labels if labels is None else tuple(labels)
         played, rewards = log.arm[log.rewarded], log.reward[log.rewarded]
+        if arms is not None:  # a user's own features of them, in any order if they have labels
+            by_arm = played if labels is None else _labels_of(played, log.labels)
+            return belief(arms, labels, dim, arms_count, noise, bound, (by_arm, rewards))
+        names = log.labels if labels is None else tuple(labels)
         by_arm = played if names is None else [names[arm] for arm in played.tolist()]
         return belief(log.arms, names, dim, arms_count, noise, bound, (by_arm, rewards))
     if arms is not None or labels is not None or dim is not None or arms_count is not None:
         raise InvalidSetting("this log says what its arms look like: leave out arms, dim and arms_count")
     return belief_of_log(log, noise, bound)
+
+
+def _labels_of(played: Integers, labels: Sequence[Label] | None) -> list[Label]:
+    """The labels of the arms that a log has played; their indices where it has no labels."""
+    return [arm if labels is None else labels[arm] for arm in played.tolist()]
 
 
 def _rewards_in(logged: tuple[Any, Any] | Log | None) -> int:

@@ -366,7 +366,9 @@ def test_arms_and_logs_are_read_from_files(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({"id": ["a", "b"], "x": [1, 2]}), tmp_path / "a.parquet")
     assert read_arms(tmp_path / "a.parquet")[1] == ["a", "b"]
     (tmp_path / "log.csv").write_text("arm,reward\nrich,1\nplain,0\nrich,0.5\n")
-    which, rewards = read_logged(tmp_path / "log.csv")[:2]
+    logged, _ = read_logged(tmp_path / "log.csv")
+    assert isinstance(logged, tuple)
+    which, rewards = logged
     assert which == ["rich", "plain", "rich"]
     assert rewards.tolist() == [1, 0, 0.5]
     (tmp_path / "numbered.csv").write_text("id,x\n1001,0.5\n1002,1\n")

@@ -103,10 +103,11 @@ def test_the_command_takes_arms_from_a_log_and_names_what_it_does_not_read(tmp_p
     assert said["question"]["logged"] == 1499
     assert said["arms"][0]["label"].startswith("sku-")
     (tmp_path / "log.csv").write_text("arm,reward,propensity,age\n0,1.0,0.5,30\n")
-    seen = read_logged(tmp_path / "log.csv")
-    assert seen.words == "1 logged rewards; columns that are not read: propensity, age"
+    assert (
+        read_logged(tmp_path / "log.csv")[1] == "1 logged rewards; columns that are not read: propensity, age"
+    )
     write(Log(arm=[0], reward=[1.0], offers=np.ones((1, 2, 2)) / 2), tmp_path / "given.parquet")
-    assert read_logged(tmp_path / "given.parquet").log is not None
+    assert isinstance(read_logged(tmp_path / "given.parquet")[0], Log)
 
 
 def noisy_log(rng: np.random.Generator, noise: float, kind: str) -> Log:
@@ -157,3 +158,18 @@ def test_a_log_whose_offers_differ_in_number_is_refused_with_what_would_do() -> 
     with pytest.raises(InvalidReward, match=r"in 30 of 400 rounds .*=log.take\(log.offered.all\(axis=1\)\)"):
         plan(horizon=50, logged=ragged, seconds=0.3)
     assert belief_of_log(ragged.take(np.flatnonzero(offered.all(axis=1))), None, 5.0).offers is not None
+
+
+def test_arms_that_are_given_beside_a_log_are_those_of_the_plan() -> None:
+    """They were left out without a word: the log's own features were simulated."""
+    arms, which, rewards = shop(60)
+    labels = tuple("abcdefghijklmnopqrst")
+    log = Log(arm=which, reward=rewards, arms=arms, labels=labels)
+    mine = arms[::-1, :2]
+    found = plan(mine, labels="tsrqponmlkjihgfedcba", logged=log, horizon=100, seconds=0.2, workers=1)
+    assert found.question.dim == 2
+    by_label = plan(
+        mine, labels="tsrqponmlkjihgfedcba", logged=([labels[arm] for arm in which], rewards),
+        horizon=100, seconds=0.2, workers=1,
+    )  # fmt: skip
+    assert by_label.regret == found.regret
