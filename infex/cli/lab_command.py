@@ -348,7 +348,7 @@ def suite(
 
     The folder gets suite.html, scores.csv and the table of all runs; infex lab report and infex lab compare
     read it as any other. Played again, it goes on with what is missing. A policy has no score where some of
-    its runs failed, and means are then over the challenges that all have finished.
+    its runs failed, and means are then over the challenges that all have finished; the exit code is then 1.
     """
     from rich.console import Console
 
@@ -371,6 +371,8 @@ def suite(
             click.echo(note)
     seconds = time.perf_counter() - begun
     click.echo(f"suite.html and scores.csv are in {out} ({seconds:.0f} s)", err=True)
+    if results.failures:
+        sys.exit(1)
 
 
 @click.command()
