@@ -20,7 +20,7 @@ from infex.lab.planner.beliefs import Belief
 from infex.lab.planner.judging import FRESH_TO_SETTLE, Cost, Judged, MenuEntry, Verdict, against, cost, ratio
 from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candidate, Pool
 from infex.lab.text import paragraph, text_table
-from infex.pages import chart, rounded
+from infex.pages import breakable, chart, rounded, shell, table
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.schedules.base import has
 
