@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-commands tests-rest tests-compiled wheel docs peers bench torture sanitize clusters clean
+.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-answers tests-commands tests-rest tests-compiled wheel docs peers bench torture sanitize clusters clean
 
 install: compiler .venv/installed
 
@@ -47,8 +47,8 @@ demo: install
 serve-demo: install
 	$(BIN)/infex serve --demo
 
-# Two at a time: what takes longest begins first, and what is short fills the gaps.
-PARTS := tests-rest tests-sweeps tests-compiled tests-commands
+# Two at a time: parts of similar length, and what is short fills the gaps at the end.
+PARTS := tests-rest tests-sweeps tests-commands tests-answers tests-compiled
 
 test: install chromium postgresql prometheus
 	$(MAKE) -j2 --output-sync=target types $(PARTS) wheel lint
@@ -72,10 +72,11 @@ coverage: install chromium postgresql prometheus
 	$(BIN)/coverage report
 
 RUNS := tests/models tests/policies tests/lab/simulation tests/lab/environments
-SWEEPS := tests/lab/sweeps tests/lab/reports tests/lab/planner tests/evaluation tests/service
-COMMANDS := tests/cli tests/lab/theory tests/lab/verification
+SWEEPS := tests/lab/sweeps tests/lab/reports
+ANSWERS := tests/lab/planner tests/evaluation tests/service
+COMMANDS := tests/cli tests/documents tests/test_contributing.py tests/lab/theory tests/lab/verification
 THREADS := tests/bandit/test_threads.py
-REST := $(foreach folder,$(RUNS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
+REST := $(foreach folder,$(RUNS) $(SWEEPS) $(ANSWERS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
 PYTEST = $(if $(COUNTED),COVERAGE_FILE=.coverage.$@ $(BIN)/coverage run,$(BIN)/python) -m pytest -p no:cacheprovider
 
 # Without a browser its tests are left out, as `make chromium` says, except in CI, where they fail.
@@ -83,6 +84,9 @@ MARKS = not slow$(if $(CI)$(shell command -v chromedriver),, and not browser)
 
 tests-sweeps:
 	$(PYTEST) -m "$(MARKS)" $(SWEEPS)
+
+tests-answers:
+	$(PYTEST) -m "$(MARKS)" $(ANSWERS)
 
 tests-commands:
 	$(PYTEST) -m "$(MARKS)" $(COMMANDS)
