@@ -14,14 +14,8 @@ from infex.errors import InvalidSetting
 from infex.files import replace
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from infex.lab.planner import Plan
-    from infex.lab.planner.judging import Cost, Judged
     from infex.lab.planner.planner import Progress
-    from infex.lab.planner.report import MenuRow
-
-BEST_ARMS_SHOWN = 3
 
 
 @click.command()
@@ -57,6 +51,26 @@ BEST_ARMS_SHOWN = 3
 @click.option("--reward", default="reward", show_default=True, help="Column of rewards in --logged.")
 @context_option
 @features_option
+@click.option(
+    "--problem",
+    metavar="EXPRESSION",
+    help='A problem in place of arms: "sphere(dim=5, arms=50, gap=0.1)", or package.module:object.',
+)
+@click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    metavar="POLICY",
+    help="A base to try in place of LinUCB and LinTS: an expression, or package.module:object; may be given "
+    "again. The word default stands for infex's own.",
+)
+@click.option(
+    "--schedule",
+    "schedules",
+    multiple=True,
+    metavar="SCHEDULE",
+    help="A schedule to try in place of infex's own, in the same way.",
+)
 @click.option("--max-share", type=float, help="Greatest share of exploring rounds.")
 @click.option("--max-count", type=int, help="Greatest number of exploring rounds.")
 @click.option("--max-cost", type=float, help="Greatest mean loss of all exploring rounds together.")
@@ -77,6 +91,8 @@ def plan(
     context: tuple[str, ...],
     arm: str,
     reward: str,
+    bases: tuple[str, ...],
+    schedules: tuple[str, ...],
     out: Path,
     wants_json: bool,
     **question: Any,
@@ -95,48 +111,25 @@ def plan(
     infex plan --logged shop.log --horizon 50000 --noise 0.5
     infex plan --logged year.csv --context age --context country --features "table disjoint" --horizon 1e5
     infex plan --logged year.csv --arm shown --reward euros --arms arms.csv --horizon 1e5
+    infex plan --problem "near_ties(dim=5, arms=50)" --base FixedBonusUCB --base default --horizon 2e4
     """
     from infex.lab.planner import plan as find
-    from infex.lab.planner.inputs import read_arms, read_logged
+    from infex.lab.planner.inputs import read_inputs
 
-    rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
-    if logged is None:
-        _refuse_map(features, context, (arm, reward))
-    columns = {"arm": arm, "reward": reward}
-    seen = None if logged is None else read_logged(logged, features, context, rows, labels, **columns)
-    if seen is not None and seen.log is not None:
-        rows, labels, words = None, None, seen.words
-    elif seen is not None and rows is None:
-        rows, labels, words = seen.rows, seen.labels, seen.words
-        if rows is None:
-            raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
-    elif seen is not None:
-        words = f"{words}\n{seen.words}"
-    rewards = None if seen is None else seen.log or (seen.arms, seen.rewards)
+    if logged is None and (features is not None or context or (arm, reward) != ("arm", "reward")):
+        raise InvalidSetting("--features, --context, --arm and --reward are of a log: --logged")
+    given, words = read_inputs(arms, logged, features, context, arm=arm, reward=reward)
     folder_for(out)
     answer = _with_progress(
-        lambda progress: find(rows, labels=labels, logged=rewards, progress=progress, **question)
+        lambda progress: find(
+            **given, bases=bases or None, schedules=schedules or None, progress=progress, **question
+        )
     )
     data = as_json(answer.as_data())
-    written = _written(answer, data, out)
-    if wants_json:
-        click.echo(data)
-    else:
-        _show(answer, words)
-    click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
-
-
-def _refuse_map(features: str | None, context: tuple[str, ...], columns: tuple[str, str]) -> None:
-    if features is not None or context or columns != ("arm", "reward"):
-        raise InvalidSetting("--features, --context, --arm and --reward are of a log: --logged")
-
-
-def _written(answer: Plan, data: str, out: Path) -> list[Path]:
-    """The files of a plan, written into a folder."""
-    from infex.lab.planner.report import write_plan
-
     replace(out / "plan.json", data.encode())
-    return [*write_plan(answer, out), out / "plan.json"]
+    written = [*answer.write(out), out / "plan.json"]
+    click.echo(data if wants_json else "\n".join([*words, str(answer)]))
+    click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
 
 
 def _with_progress(run: Callable[[Progress], Plan]) -> Plan:
@@ -151,89 +144,5 @@ def _with_progress(run: Callable[[Progress], Plan]) -> Plan:
     console = Console(stderr=True)
     is_hidden = not console.is_terminal
     with rich_progress.Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
-        line = bar.add_task("compiling", total=1.0)
+        line = bar.add_task("starting", total=1.0)
         return run(lambda words, share: bar.update(line, description=words, completed=share))
-
-
-def _show(answer: Plan, words: str) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-
-    from infex.cli.output import show_table
-
-    console = Console(highlight=False)
-    if words:
-        console.print(escape(words))
-    console.print(f"{answer.assumed}\n", markup=False)
-    console.print(f"[bold]{escape(answer.code)}[/bold]", soft_wrap=True)
-    console.print(escape(answer.why))
-    console.print(_explorations(answer))
-    if answer.divided:
-        console.print(f"[bold]{answer.divided}[/bold]")
-    if answer.arms:
-        console.print(escape(_best_arms(answer)))
-    console.print()
-    _menu(console, answer)
-    title = f"regret of {answer.rounds:,} rounds, with intervals of 95 %"
-    head = ["", "problems", "mean", "median", "worst decile"]
-    rows = [*_cost_rows("", answer.regret, ""), *_cost_rows("it less ", answer.against, "+")]
-    show_table(console, title, head, rows)
-    console.print("all figures are of fresh problems; differences are on those that both met\n")
-
-
-def _explorations(answer: Plan) -> str:
-    """How many rounds explore, when, and at what cost, in words."""
-    from infex.lab.planner.planner import said
-
-    counts, share = f"{answer.explorations:,} of {answer.horizon:,}", answer.explorations / answer.horizon
-    return f"{counts} rounds explore ({share:.2%}), {answer.when}; they cost {said(answer.chosen().cost)}"
-
-
-def _best_arms(answer: Plan) -> str:
-    often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in answer.arms[:BEST_ARMS_SHOWN])
-    return f"most often the best arm: {often}"
-
-
-def _cost_rows(before: str, costs: dict[str, Cost], sign: str) -> list[list[str]]:
-    """A row of figures for each of the costs, with words before the name of each."""
-    from infex.lab.planner.planner import REFERENCE_NAMES
-
-    return [[f"{before}{REFERENCE_NAMES[name]}", *_cells(cost, sign)] for name, cost in costs.items()]
-
-
-def _menu(console: Console, answer: Plan) -> None:
-    """The menu as a table, and the policies on it as lines."""
-    from infex.cli.output import show_table
-    from infex.lab.planner.report import MENU_NOTE, menu_rows
-
-    rows = menu_rows(answer)
-    head = ["", "explores", "regret", "times the best", "within?"]
-    show_table(console, "the menu", head, [_menu_cells(row) for row in rows])
-    for row in rows:
-        console.print(_policy_line(row.judged), markup=False, soft_wrap=True)
-    console.print(f"{MENU_NOTE}\n", markup=False)
-
-
-def _menu_cells(row: MenuRow) -> list[str]:
-    from infex.lab.planner.planner import said, times
-
-    figures = said(row.judged.regret.value), times(row.judged.ratio)
-    return [row.names, f"{row.judged.explorations:,}", *figures, row.holds]
-
-
-def _policy_line(judged: Judged) -> str:
-    counts = f"{judged.explorations:,} explorations, {judged.problems:,} problems"
-    return f"{counts}: {judged.expression}"
-
-
-def _cells(cost: Cost, sign: str) -> list[str]:
-    """Problems, and figures with their intervals where there is one."""
-    from math import isfinite
-
-    from infex.lab.planner.planner import said
-
-    return [f"{cost.problems:,}"] + [
-        said(figure.value, sign)
-        + (f" [{said(figure.low, sign)}, {said(figure.high, sign)}]" if isfinite(figure.low) else "")
-        for figure in (cost.mean, cost.median, cost.worst_decile)
-    ]

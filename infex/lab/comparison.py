@@ -25,7 +25,6 @@ PROBLEM_SETTINGS = ("dim", "arms", "horizon")  # beside those that begin with "e
 NAMING_COLUMNS = ("policy", "base", "schedule", "estimator")  # which hold other settings in them
 MEASURED = {*RUN_COLUMNS.names} - {"environment", "policy", *PROBLEM_SETTINGS}
 COMPARED = ("explored", "optimal", "regret_exploring", "regret_greedy", "log_det_ratio")  # beside curves
-LEAST_GRID = 4  # values of a setting
 NOT_COMPARED = ("key", "seconds")  # the code and the clock: neither is what a run gave
 
 
@@ -109,8 +108,8 @@ class Against:
         return setting_figure(self.setting, self.lines, show, log, size, levels or {})
 
 
-def grids_of(records: Sequence[Facts]) -> dict[str, dict[str, float]]:
-    """The numeric settings that took at least 4 values, all else being equal; by policy, most values first.
+def grids_of(records: Sequence[Facts], least: int) -> dict[str, dict[str, float]]:
+    """The numbers that took at least so many values, all else being equal; by policy, most values first.
 
     `records` are the settings of each policy and horizon.
     """
@@ -124,7 +123,7 @@ def grids_of(records: Sequence[Facts]) -> dict[str, dict[str, float]]:
                 group = alike.setdefault(tuple(record.get(name) for name in others), {})
                 group[record["policy"]] = record[setting]
         for group in alike.values():
-            if len({*group.values()}) >= LEAST_GRID:
+            if len({*group.values()}) >= least:
                 found.setdefault(setting, {}).update(group)
     return dict(sorted(found.items(), key=lambda item: -len({*item[1].values()})))
 

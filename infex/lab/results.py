@@ -686,12 +686,14 @@ class Results:
         """
         return Against(self._only(only).finals, setting)
 
-    def grids(self) -> dict[str, dict[str, float]]:
-        """The numbers that policies were played with at least 4 values of, all else being equal.
+    def grids(self, least: int = 4) -> dict[str, dict[str, float]]:
+        """The numbers that policies were played with at least so many values of, all else being equal.
 
         For each such setting the value that each policy has; a setting of more values comes first.
         """
-        return grids_of([each for each in self.settings["policies"] if each["policy"] in self.policies])
+        whole("least", least, least=2)
+        played = [each for each in self.settings["policies"] if each["policy"] in self.policies]
+        return grids_of(played, least)
 
     def plot(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -22,7 +21,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from infex.checks import hint, real, safe_repr, set_fields, settings_by_name, whole
+from infex.checks import hint, importable, real, safe_repr, set_fields, settings_by_name, whole
 from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.lab.expressions import load
 from infex.lab.fingerprint import commit, versions
@@ -391,22 +390,14 @@ def _named(value: Any) -> dict[str, Any]:
         parts = {"of": value.func, "arguments": value.args, "settings": value.keywords}
         return {"kind": "partial"} | {name: _kept(part) for name, part in parts.items()}
     if isinstance(value, types.FunctionType | type):
-        reference = f"{value.__module__}:{value.__qualname__}"
-        if _is(reference, value):
-            return {"kind": "reference", "reference": reference}
+        if importable(value, value.__module__, value.__qualname__):
+            return {"kind": "reference", "reference": f"{value.__module__}:{value.__qualname__}"}
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         maker = _named(type(value))
         if maker["kind"] == "reference":
             settings = {name: _kept(each) for name, each in settings_by_name(value).items()}
             return {"kind": "made", "by": maker["reference"], "settings": settings}
     return {"kind": "missing", "type": f"{type(value).__module__}:{type(value).__qualname__}"}
-
-
-def _is(reference: str, thing: object) -> bool:
-    """Does a module other than the program itself have this very thing under this name?"""
-    with contextlib.suppress(InfexError):
-        return not reference.startswith("__main__:") and load(reference) is thing
-    return False
 
 
 def _alive(kept: Any, where: str) -> Any:

@@ -114,11 +114,13 @@ class Service:
     async def _follow(self) -> None:
         """Opens the studies, and then follows them; goes on whenever the store can be used again."""
         while True:
+            openings = self.studies.openings
             try:
                 await self.studies.open_all()
+                openings = self.studies.openings
                 await self._feed.run()
-            except StoreFailed as error:
-                self._store.failed(error)
+            except InfexError as error:
+                self._store.failed(error, openings)
             await asyncio.sleep(SECONDS_BETWEEN_CHECKS)
 
     async def _watch_for_end(self) -> None:

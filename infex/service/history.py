@@ -67,30 +67,11 @@ class Span(msgspec.Struct, kw_only=True):
 
     def joined(self, other: Span) -> Span:
         """Both as one; the other comes after this one."""
-        return Span(
-            first=self.first,
-            last=other.last,
-            begun=self.begun,
-            ended=other.ended,
-            arms=dict(Counter(self.arms) + Counter(other.arms)),
-            explored=self.explored + other.explored,
-            different=self.different + other.different,
-            skipped=self.skipped + other.skipped,
-            cost=self.cost + other.cost,
-            rewards=self.rewards + other.rewards,
-            reward=self.reward + other.reward,
-        )
-
-
-class ExplorationMark(msgspec.Struct, kw_only=True):
-    """A round in which exploration was due or happened."""
-
-    round: int
-    at: float
-    explored: bool
-    different: bool
-    reason: str
-    arm: str
+        sums = ("explored", "different", "skipped", "cost", "rewards", "reward")
+        one, two = msgspec.structs.asdict(self), msgspec.structs.asdict(other)
+        arms = dict(Counter(self.arms) + Counter(other.arms))
+        last = {"last": other.last, "ended": other.ended}
+        return Span(**(one | last | {"arms": arms} | {name: one[name] + two[name] for name in sums}))
 
 
 @final
@@ -112,7 +93,7 @@ class History:
     def _begin(self) -> None:
         self._end, self._width = BEGINNING, 1
         self._spans: list[Span] = []
-        self._marks: list[ExplorationMark] = []
+        self._marks: list[dict[str, Any]] = []  # rounds in which exploration was due or happened
         self._skipped: Counter[str] = Counter()  # by reason
         self._amendments: list[dict[str, Any]] = []
         self._recent: OrderedDict[str, RecentDecision] = OrderedDict()
@@ -179,7 +160,7 @@ class History:
             return {
                 "entries": self._end.number,
                 "stretches": msgspec.to_builtins(self._spans),
-                "marks": msgspec.to_builtins(self._marks),
+                "marks": list(self._marks),
                 "skipped": dict(self._skipped),
                 "amendments": list(self._amendments),
             }
@@ -228,16 +209,8 @@ class History:
         if skipped:
             self._skipped[content.reason] += 1
         if content.explored or skipped:
-            self._marks.append(
-                ExplorationMark(
-                    round=content.t,
-                    at=at,
-                    explored=content.explored,
-                    different=different,
-                    reason=content.reason,
-                    arm=arm,
-                )
-            )
+            known = {"reason": content.reason, "explored": content.explored, "different": different}
+            self._marks.append({"round": content.t, "at": at, "arm": arm, **known})
             del self._marks[:-MOST_MARKS]
 
     def _enter_reward(self, entry: Entry, content: RewardContent) -> None:

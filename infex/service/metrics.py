@@ -37,70 +37,35 @@ def _last_day(figures: Figures) -> Figures:
     return days[max(days)] if days else {}
 
 
-COUNTERS: list[tuple[str, str, list[str], Callable[[Figures], Samples]]] = [
-    (
-        "infex_decisions",
-        "Decisions taken, those held out included.",
-        [],
-        lambda figures: [([], figures["decisions"])],
-    ),
-    (
-        "infex_decisions_held_out",
-        "Decisions for units that are held out.",
-        [],
-        lambda figures: [([], figures["held_out"]["decisions"])],
-    ),
-    (
-        "infex_explorations",
-        "Explorations planned, done, skipped, and really different.",
-        ["what"],
-        lambda figures: [([what], figures["exploration"][what]) for what in EXPLORATIONS],
-    ),
-    (
-        "infex_reasons",
-        "Decisions by their reason, without those held out.",
-        ["reason"],
-        lambda figures: [([reason], count) for reason, count in figures["reasons"].items()],
-    ),
+Family = tuple[str, str, list[str], Callable[[Figures], Samples]]
+"""Name, meaning, labels beside the study, and where its samples are in the figures of a study."""
+# fmt: off
+COUNTERS: list[Family] = [
+    ("infex_decisions", "Decisions taken, those held out included.", [],
+     lambda figures: [([], figures["decisions"])]),
+    ("infex_decisions_held_out", "Decisions for units that are held out.", [],
+     lambda figures: [([], figures["held_out"]["decisions"])]),
+    ("infex_explorations", "Explorations planned, done, skipped, and really different.", ["what"],
+     lambda figures: [([what], figures["exploration"][what]) for what in EXPLORATIONS]),
+    ("infex_reasons", "Decisions by their reason, without those held out.", ["reason"],
+     lambda figures: [([reason], count) for reason, count in figures["reasons"].items()]),
 ]
-GAUGES: list[tuple[str, str, list[str], Callable[[Figures], Samples]]] = [
-    (
-        "infex_exploration_cost",
-        "Summed estimated loss of exploring.",
-        [],
-        lambda figures: [([], figures["exploration"]["cost"])],
-    ),
-    (
-        "infex_decisions_by_state",
-        "Decisions by the state of their reward, those held out included; they add up to infex_decisions.",
-        ["state"],
-        lambda figures: [([state], count) for state, count in figures["states"].items()],
-    ),
-    (
-        "infex_pending_by_age",
-        "Pending decisions, those held out included, by age in seconds up to `age`.",
-        ["age"],
-        lambda figures: [([age], count) for age, count in figures["pending_by_age"].items()],
-    ),
-    (
-        "infex_mean_reward",
-        "Mean reward of the last day's decisions, without those held out.",
-        [],
-        lambda figures: [([], _last_day(figures).get("mean_reward"))],
-    ),
-    (
-        "infex_calibration",
-        "Mean reward minus mean estimate, of the last day.",
-        [],
-        lambda figures: [([], _last_day(figures).get("calibration"))],
-    ),
-    (
-        "infex_residual_drift",
-        "Recent residuals from all, in standard errors.",
-        [],
-        lambda figures: [([], figures["residuals"]["z"])],
-    ),
+GAUGES: list[Family] = [
+    ("infex_exploration_cost", "Summed estimated loss of exploring.", [],
+     lambda figures: [([], figures["exploration"]["cost"])]),
+    ("infex_decisions_by_state", "Decisions by the state of their reward, those held out included; they add "
+     "up to infex_decisions.", ["state"],
+     lambda figures: [([state], count) for state, count in figures["states"].items()]),
+    ("infex_pending_by_age", "Pending decisions, those held out included, by age in seconds up to `age`.",
+     ["age"], lambda figures: [([age], count) for age, count in figures["pending_by_age"].items()]),
+    ("infex_mean_reward", "Mean reward of the last day's decisions, without those held out.", [],
+     lambda figures: [([], _last_day(figures).get("mean_reward"))]),
+    ("infex_calibration", "Mean reward minus mean estimate, of the last day.", [],
+     lambda figures: [([], _last_day(figures).get("calibration"))]),
+    ("infex_residual_drift", "Recent residuals from all, in standard errors.", [],
+     lambda figures: [([], figures["residuals"]["z"])]),
 ]
+# fmt: on
 
 
 @final

@@ -385,10 +385,7 @@ class StoreHealth:
             checking.result()  # an error that is no failure of the store goes to the loop, which logs it
 
     def _check(self) -> None:
-        """Reads the store by its address; after a failure, also writes what a failed commit has left.
-
-        A database that was being made meanwhile may have been read half made, which is no failure.
-        """
+        """Reads the store by its address; after a failure, also writes what a failed commit has left."""
         failures, openings = self.failures, self._studies.openings
         try:
             names = studies(self._studies.url)
@@ -399,13 +396,19 @@ class StoreHealth:
                 for served in self._studies:
                     served.study.flush()
         except InfexError as error:
-            if isinstance(error, StoreFailed) or (openings % 2 == 0 and openings == self._studies.openings):
-                self.failed(error)
+            self.failed(error, openings)
         else:
             self._worked(failures)
 
-    def failed(self, error: InfexError) -> None:
-        """Counts and logs a failure of the store."""
+    def failed(self, error: InfexError, openings: int | None = None) -> None:
+        """Counts and logs a failure of the store.
+
+        With `openings` as they were before, a database that was being made meanwhile is not blamed: it may
+        have been read half made.
+        """
+        is_made = openings is not None and (openings % 2 == 1 or openings != self._studies.openings)
+        if is_made and not isinstance(error, StoreFailed):
+            return
         cause = str(error)
         with self._lock:
             now = self._clock()

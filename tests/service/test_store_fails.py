@@ -218,3 +218,18 @@ def test_a_database_that_is_being_made_is_no_failure(tmp_path: Path, monkeypatch
         assert sample(call("GET", "/metrics"), "infex_store_up") == 1.0
         may_go_on.set()
         assert begun.result(PATIENCE).status == 201
+
+
+def test_a_database_of_another_application_is_named_in_the_log_and_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "shop.db"
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("create table recipes (name)")
+    with running(tmp_path, wait=False) as call:
+        until(lambda: "is a database of another application" in caplog.text, "the log says what is wrong")
+        assert call("GET", "/readyz").json["status"] == "opening"
+        assert sample(call("GET", "/metrics"), "infex_store_up") == 0.0
+        file.unlink()
+        until(lambda: call("GET", "/readyz").status == 200, "the service goes on")
+        assert call("POST", "/v1/studies", PRICING).status == 201

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from infex.cli.main import main
+from infex.cli.token_command import SCOPES
 from infex.errors import DamagedFile, InvalidSetting, UnknownToken
 from infex.service.auth import Scope, TokenFile, token_path
 
@@ -81,6 +82,10 @@ def test_the_file_stands_beside_a_database_of_sqlite(tmp_path: Path) -> None:
     assert token_path("postgresql://x/y", tmp_path / "t") == tmp_path / "t"
     with pytest.raises(InvalidSetting, match="--tokens"):
         token_path("postgresql://x/y", None)
+
+
+def test_the_command_knows_all_scopes() -> None:
+    assert set(SCOPES) == set(Scope)
 
 
 def test_the_command_makes_lists_and_revokes(tmp_path: Path) -> None:

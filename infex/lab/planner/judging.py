@@ -1,4 +1,4 @@
-"""What a race offers, judged on fresh problems, and what it costs."""
+"""What the race has chosen, judged on fresh problems that chose nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from infex.arrays import Floats
 from infex.lab.planner.race import (
     PROBLEMS_TO_SETTLE,
     PROBLEMS_TO_SHOW,
-    Lane,
+    Candidate,
     Pool,
     Race,
     is_beyond,
@@ -58,19 +58,14 @@ def against(one: Floats, other: Floats) -> Cost:
     n = min(one.size, other.size)
     one, other = one[:n], other[:n]
     gap = paired(one, other)
-    return Cost(
-        n,
-        Interval(gap.mean, gap.low, gap.high),
-        quantile(one, other, 0.5),
-        quantile(one, other, WORST_DECILE),
-        gap.below,
-    )
+    mean = Interval(gap.mean, gap.low, gap.high)
+    return Cost(n, mean, quantile(one, other, 0.5), quantile(one, other, WORST_DECILE), gap.below)
 
 
 def ratio(one: Floats, other: Floats) -> Interval:
     """How many times as much one loses as the other in the mean, on the problems that both met.
 
-    The interval of 95 % is a bootstrap-t like that of `statistics.paired`: pairs are drawn again with
+    The interval of 95 % is a bootstrap-t, as of paired differences: pairs are drawn again with
     replacement, and each ratio so drawn is measured in standard errors of its own draw. Those are of the
     mean of one - ratio * other, divided by the mean of the other (Fieller, 1954). It is NaN for fewer than 12
     pairs, and where the other loses nothing.
@@ -120,25 +115,31 @@ def _redrawn_ratios(gaps: Floats, other: Floats) -> Floats:
     return redrawn
 
 
+# The menu
+
+
 MENU_FACTORS = (1.1, 1.25, 1.5)  # of the least regret, within which the least exploration is named
 BENEFIT_OF_DOUBT = 1.0  # standard errors
 LEAST_REGRET, KNEE = "least regret", "the knee"
 
 
 def menu(
-    alive: Sequence[Lane], levels: Sequence[Lane], keep_within: float, refused: Sequence[Lane] = ()
-) -> dict[str, Lane]:
-    """The lane of each entry, by its name; a knee only where there is one.
+    fit: Sequence[Candidate],
+    levels: Sequence[Candidate],
+    keep_within: float,
+    refused: Sequence[Candidate] = (),
+) -> dict[str, Candidate]:
+    """The candidate of each entry, by its name; a knee only where there is one.
 
-    `alive` are the lanes that were not given up; all of them played as many rounds of as many problems.
-    `levels` has a lane for each number of explorations, perhaps one that was given up, to find the knee.
-    `refused` are those found to be farther from the best than `keep_within`, which has an entry too.
+    `fit` are those to choose from; all of them played as many rounds of as many problems. `levels` has one
+    for each number of explorations, perhaps one that was given up, to find the knee. `refused` are those
+    found to be farther from the best than `keep_within`, which has an entry too.
     """
-    best = least(alive)
-    near = [lane for lane in alive if lane is best or lane not in refused]
+    best = least(fit)
+    near = [each for each in fit if each is best or each not in refused]
     entries = {LEAST_REGRET: best}
     for factor in sorted({*MENU_FACTORS, keep_within}):
-        entries[within_name(factor)] = rarest(alive if factor > keep_within else near, best, factor)
+        entries[within_name(factor)] = rarest(fit if factor > keep_within else near, best, factor)
     bend = knee(levels, best)
     return entries if bend is None else entries | {KNEE: bend}
 
@@ -152,158 +153,204 @@ def within_name(factor: float) -> str:
     return f"within {100 * (factor - 1):.4g} %"
 
 
-def least(lanes: Sequence[Lane]) -> Lane:
-    """The lane of the least regret, by careful means."""
-    return min(lanes, key=lambda lane: lane.careful())
+def least(some: Sequence[Candidate]) -> Candidate:
+    """The candidate of the least regret, by careful means."""
+    return min(some, key=lambda each: each.careful())
 
 
-def rarest(lanes: Sequence[Lane], best: Lane, factor: float) -> Lane:
-    """The lane that explores least of those whose regret may be within a factor of the best one's.
+def rarest(some: Sequence[Candidate], best: Candidate, factor: float) -> Candidate:
+    """The one that explores least of those whose regret may be within a factor of the best one's.
 
     It has the benefit of a standard error, for fresh problems refuse what does not deserve it. With few
     problems nothing is known to be near the best but itself.
     """
     near = [
-        lane
-        for lane in lanes
-        if lane.regret.size >= PROBLEMS_TO_SHOW and is_near(lane, best, factor, BENEFIT_OF_DOUBT)
+        each
+        for each in some
+        if each.regret.size >= PROBLEMS_TO_SHOW and is_near(each, best, factor, BENEFIT_OF_DOUBT)
     ]
-    return min([best, *near], key=lambda lane: (lane.candidate.explorations, lane.careful()))
+    return min([best, *near], key=lambda each: (each.explorations, each.careful()))
 
 
-def nearest(lanes: Sequence[Lane], best: Lane) -> Lane | None:
-    """The lane of the least regret among those that explore less often than the best, if there is one."""
+def nearest(some: Sequence[Candidate], best: Candidate) -> Candidate | None:
+    """The one of the least regret among those that explore less often than the best, if there is one."""
     rare = [
-        lane
-        for lane in lanes
-        if lane.rounds == best.rounds
-        and lane.regret.size >= PROBLEMS_TO_SHOW
-        and lane.candidate.explorations < best.candidate.explorations
+        each
+        for each in some
+        if each.rounds == best.rounds
+        and each.regret.size >= PROBLEMS_TO_SHOW
+        and each.explorations < best.explorations
     ]
-    return min(rare, key=lambda lane: relative(lane, best), default=None)
+    return min(rare, key=lambda each: relative(each, best), default=None)
 
 
-def relative(lane: Lane, best: Lane) -> float:
-    """How many times as much a lane loses as the best one, by careful means on the problems that both met."""
-    n = min(lane.regret.size, best.regret.size)
+def relative(one: Candidate, best: Candidate) -> float:
+    """How many times as much one loses as the best, by careful means on the problems that both met."""
+    n = min(one.regret.size, best.regret.size)
     there = float(best.regret[:n].mean()) + best.careful() - best.mean
-    return lane.careful() / there if there > 0.0 else math.inf if lane.careful() > 0.0 else 1.0
+    return one.careful() / there if there > 0.0 else math.inf if one.careful() > 0.0 else 1.0
 
 
-def knee(lanes: Sequence[Lane], best: Lane) -> Lane | None:
+def knee(some: Sequence[Candidate], best: Candidate) -> Candidate | None:
     """Where the front bends most: there is more regret to the left, and hardly less to the right.
 
-    It lies farthest below the straight line from the rarest lane of the front to the best, where both
-    scales are logarithmic (Satopää et al., 2011). None, if no lane lies below it.
+    It lies farthest below the straight line from the rarest of the front to the best, where both
+    scales are logarithmic (Satopää et al., 2011). None, if nothing lies below it.
     """
-    points = [(*_place(lane, best), lane) for lane in front(lanes, best)]
+    points = [
+        (math.log(max(each.explorations, 0.5)), math.log(relative(each, best)), each)
+        for each in front(some, best)
+    ]
     if len(points) < 3 or points[0][1] == math.inf:
         return None
     (left, high, _), (right, low, _) = points[0], points[-1]
     slope = (low - high) / (right - left)
     below, bend = max(
-        ((high + slope * (x - left) - y, lane) for x, y, lane in points), key=lambda pair: pair[0]
+        ((high + slope * (x - left) - y, each) for x, y, each in points), key=lambda pair: pair[0]
     )
     return bend if below > 0.0 else None
 
 
-def _place(lane: Lane, best: Lane) -> tuple[float, float]:
-    return math.log(max(lane.candidate.explorations, 0.5)), math.log(relative(lane, best))
+def front(some: Sequence[Candidate], best: Candidate) -> list[Candidate]:
+    """Those that none beats both in explorations and in regret, rarest first; the best is the last.
 
-
-def front(lanes: Sequence[Lane], best: Lane) -> list[Lane]:
-    """The lanes that none beats both in explorations and in regret, rarest first; the best is the last.
-
-    A lane that was given up met fewer problems; it does not count if it seems as good as the best.
+    One that was given up met fewer problems; it does not count if it seems as good as the best.
     """
-    tried = [lane for lane in lanes if lane.regret.size >= PROBLEMS_TO_SHOW and relative(lane, best) > 1.0]
-    rare = [lane for lane in tried if lane.candidate.explorations < best.candidate.explorations]
-    found: list[Lane] = []
-    for lane in sorted(rare, key=lambda lane: (lane.candidate.explorations, relative(lane, best))):
-        if not found or relative(lane, best) < relative(found[-1], best):
-            found.append(lane)
+    tried = [each for each in some if each.regret.size >= PROBLEMS_TO_SHOW and relative(each, best) > 1.0]
+    rare = [each for each in tried if each.explorations < best.explorations]
+    found: list[Candidate] = []
+    for each in sorted(rare, key=lambda each: (each.explorations, relative(each, best))):
+        if not found or relative(each, best) < relative(found[-1], best):
+            found.append(each)
     return [*found, best]
 
 
-SITTINGS = 6  # at most; in the last one the best lane is recommended
+# Fresh problems
+
+
+SITTINGS = 6  # at most; in the last one the best is recommended
 SITTING_SHARE = 0.85  # of the time that is left
 MOST_JUDGED = 8192  # problems
-TIMES_LOOKED = (
-    (1 / 16, 2.0),
-    (1 / 4, 1.0),
-)  # parts of the problems; a lane so many standard errors beyond is refused
-JUDGED_AT_ONCE = 128  # problems that all lanes play before the clock is looked at
-LEVEL_PROBLEMS = 256  # of lanes that are drawn beside the menu
+LOOKS = ((1 / 16, 2.0), (1 / 4, 1.0))  # parts of the problems; so many standard errors beyond are refused
+JUDGED_AT_ONCE = 128  # problems that all play before the clock is looked at
+LEVEL_PROBLEMS = 256  # of candidates that are drawn beside the menu
+FRESH_TO_SETTLE = 256  # problems; after several sittings few are left to one that was lucky
 
 
 @final
-class Judge:
-    """Plays lanes on problems of its own; `rounds` as the race went."""
+class Sitting:
+    """The candidates of a menu, played on problems of their own: all of them the same ones.
 
-    def __init__(self, race: Race, place: int, rounds: int) -> None:
-        self.pool = Pool(race.pool.belief, race.pool.seed, place)
-        self.rounds = rounds
-        self.workers = race.workers
-        self.lanes: dict[str, Lane] = {}
+    `entries` are those of the menu by their names, `chosen` is the recommended one, and `nearest` comes
+    nearest to the best of those that explore less often, where the best is recommended.
+    """
 
-    def of(self, lane: Lane) -> Lane:
-        """The runs of a lane's candidate on the fresh problems; none if it was not played."""
-        return self.lanes.get(lane.candidate.expression, Lane(lane.candidate))
+    def __init__(
+        self,
+        race: Race,
+        place: int,
+        keep_within: float,
+        entries: dict[str, Candidate],
+        nearest: Candidate | None = None,
+    ) -> None:
+        self.race, self.keep_within = race, keep_within
+        self.entries, self.nearest = entries, nearest
+        self.pool = Pool(race.pool.source, race.pool.seed, place)
+        self.rounds = self.best.rounds
+        self._fresh: dict[str, Candidate] = {}
 
-    def hear(self, lanes: Sequence[Lane], problems: int, deadline: float = math.inf) -> None:
-        """Plays so many problems with all lanes; past the deadline no more than it has begun."""
-        fresh = [self._fresh(lane) for lane in lanes]
+    @property
+    def best(self) -> Candidate:
+        """The one of the least regret: in the race and, after `judge`, on fresh problems."""
+        return self.entries[LEAST_REGRET]
+
+    @property
+    def chosen(self) -> Candidate:
+        """The recommended one."""
+        return self.entries[within_name(self.keep_within)]
+
+    def of(self, candidate: Candidate) -> Candidate:
+        """Its runs on the fresh problems; none if it was not played."""
+        return self._fresh.get(candidate.label, _unplayed(candidate))
+
+    def play(self, some: Sequence[Candidate], problems: int, deadline: float = math.inf) -> None:
+        """Plays so many problems with all of them; past the deadline no more than it has begun."""
+        fresh = [self._of(each) for each in some]
         for count in range(min(JUDGED_AT_ONCE, problems), problems + JUDGED_AT_ONCE, JUDGED_AT_ONCE):
-            for lane in fresh:
-                self.pool.run(lane, min(count, problems), self.rounds, self.workers)
+            for each in fresh:
+                self.pool.run(each, min(count, problems), self.rounds, self.race.workers)
             if time.monotonic() >= deadline:
                 return
 
-    def affordable(self, lanes: Sequence[Lane], most: int, seconds: float) -> int:
-        """How many problems all lanes can play in a time: at least one, and so many at most."""
-        each = sum(lane.seconds for lane in map(self._fresh, lanes) if lane.regret.size < most) / self.workers
+    def affordable(self, some: Sequence[Candidate], most: int, seconds: float) -> int:
+        """How many problems all of them can play in a time: at least one, and so many at most."""
+        unfinished = [each for each in map(self._of, some) if each.regret.size < most]
+        each = sum(candidate.seconds for candidate in unfinished) / self.race.workers
         return math.floor(min(max(seconds / each if each > 0.0 else math.inf, 1.0), most))
 
-    def _fresh(self, lane: Lane) -> Lane:
-        name = lane.candidate.expression
-        return self.lanes.setdefault(name, Lane(lane.candidate, seconds=lane.seconds))
+    def _of(self, candidate: Candidate) -> Candidate:
+        return self._fresh.setdefault(candidate.label, _unplayed(candidate))
 
+    def judge(self, seconds: float) -> bool:
+        """Plays fresh problems with all of the menu; does the recommended one keep its promise?
 
-class Sitting(NamedTuple):
-    """The lanes of the menu by their names, the recommended one, and the judge who heard them.
-
-    `nearest` comes nearest to the best of those that explore less often, where the best is recommended.
-    """
-
-    judge: Judge
-    entries: dict[str, Lane]
-    chosen: Lane
-    nearest: Lane | None
-
-    @property
-    def best(self) -> Lane:
-        """The lane of the least regret: in the race and, once the sitting is `renamed`, on fresh problems."""
-        return self.entries[LEAST_REGRET]
-
-    def lanes(self) -> list[Lane]:
-        """The lanes that play the fresh problems, all of them the same ones."""
-        lanes = [*self.entries.values(), *([] if self.nearest is None else [self.nearest])]
-        return list({id(lane): lane for lane in lanes}.values())
-
-    def holds(self, keep_within: float, race: Race, doubts: float = 0.0) -> bool:
-        """Is the recommended lane within the limits in the mean over the fresh problems?
-
-        With `doubts` it may be beyond `keep_within` by so many standard errors.
+        A few problems first: if these show that it does not, the best of the race keeps its name. Else the
+        name of least regret goes to the one that has it on the fresh problems.
         """
-        chosen, best = self.judge.of(self.chosen), self.judge.of(self.best)
-        return is_near(chosen, best, keep_within, doubts) and (doubts > 0.0 or race.is_allowed(chosen))
+        menu = self._menu()
+        begun = time.monotonic()
+        problems = self.affordable(menu, MOST_JUDGED, seconds)
+        for part, errors in LOOKS:
+            few = math.ceil(part * problems)
+            self.play(menu, few)
+            if self.chosen is not self.best and not self._holds(self.chosen, errors):
+                return False
+        left = begun + seconds - time.monotonic()
+        self.play(menu, few + self.affordable(menu, MOST_JUDGED - few, left), begun + seconds)
+        self._rename(min(menu, key=lambda each: self.of(each).mean))
+        return self.chosen is self.best or self._holds(self.chosen)
+
+    def _menu(self) -> list[Candidate]:
+        """The candidates of the menu and the nearest one, each once."""
+        some = [*self.entries.values(), *([] if self.nearest is None else [self.nearest])]
+        return list({id(each): each for each in some}.values())
+
+    def _holds(self, candidate: Candidate, errors: float = 0.0) -> bool:
+        """Is it within the limits in the mean over the fresh problems?
+
+        With `errors` it may be beyond `keep_within` by so many standard errors.
+        """
+        fresh, best = self.of(candidate), self.of(self.best)
+        return is_near(fresh, best, self.keep_within, errors) and (
+            errors > 0.0 or self.race.is_allowed(fresh)
+        )
+
+    def _rename(self, best: Candidate) -> None:
+        """Gives the name of least regret to another, and all names of those that explore as often or more."""
+        if best is self.best:
+            return
+        most = best.explorations if self.race.is_allowed(self.of(best)) else math.inf
+        self.entries = {
+            name: best if each.explorations >= most else each for name, each in self.entries.items()
+        } | {LEAST_REGRET: best}
+        self.nearest = None
+
+    def prefer_nearest(self) -> None:
+        """Recommends the nearest in place of the best, if it keeps the promise on the same problems."""
+        if self.nearest is not None and self._holds(self.nearest):
+            self.entries = self.entries | {within_name(self.keep_within): self.nearest}
+            self.nearest = None
+
+
+def _unplayed(candidate: Candidate) -> Candidate:
+    return Candidate(candidate.policy, candidate.explorations, candidate.label, seconds=candidate.seconds)
 
 
 def sittings(
-    race: Race, fit: Sequence[Lane], levels: Sequence[Lane], keep_within: float, deadline: float
+    race: Race, fit: Sequence[Candidate], levels: Sequence[Candidate], keep_within: float, deadline: float
 ) -> Sitting:
-    """The first sitting in which the recommended lane keeps its promise, or the last one."""
-    refused: list[Lane] = []
+    """The first sitting in which the recommended one keeps its promise, or the last one."""
+    refused: list[Candidate] = []
     for place in range(1, SITTINGS + 1):
         entries = menu(fit, levels, keep_within, refused)
         best = entries[LEAST_REGRET]
@@ -311,63 +358,17 @@ def sittings(
             entries[within_name(keep_within)] = best
         chosen = entries[within_name(keep_within)]
         rival = nearest([*fit, *levels], best) if chosen is best else None
-        sitting = Sitting(Judge(race, place, best.rounds), entries, chosen, rival)
-        if _sit(sitting, race, keep_within, SITTING_SHARE * (deadline - time.monotonic())):
-            sitting = renamed(sitting, race, keep_within)
-            if sitting.chosen is sitting.best or sitting.holds(keep_within, race):
-                break
+        sitting = Sitting(race, place, keep_within, entries, rival)
+        if sitting.judge(SITTING_SHARE * (deadline - time.monotonic())):
+            break
         refused.append(chosen)
-    return _unless_near(sitting, race, keep_within)
+    sitting.prefer_nearest()
+    return sitting
 
 
-def renamed(sitting: Sitting, race: Race, keep_within: float) -> Sitting:
-    """The sitting with the name of least regret on the lane that has it on the fresh problems.
-
-    That lane takes the other names, too, of all lanes that do not explore less often than it does.
-    """
-    fresh = sitting.judge.of
-    best = min(sitting.lanes(), key=lambda lane: fresh(lane).mean)
-    if best is sitting.best:
-        return sitting
-    most = best.candidate.explorations if race.is_allowed(fresh(best)) else math.inf
-    entries = {
-        name: best if lane.candidate.explorations >= most else lane for name, lane in sitting.entries.items()
-    } | {LEAST_REGRET: best}
-    chosen = entries[within_name(keep_within)]
-    return sitting._replace(entries=entries, chosen=chosen, nearest=None)
+# The verdict
 
 
-def _unless_near(sitting: Sitting, race: Race, keep_within: float) -> Sitting:
-    """Recommends the nearest in place of the best, if it is within the limits on the same fresh problems."""
-    if sitting.nearest is None:
-        return sitting
-    other = sitting._replace(
-        chosen=sitting.nearest,
-        nearest=None,
-        entries=sitting.entries | {within_name(keep_within): sitting.nearest},
-    )
-    return other if other.holds(keep_within, race) else sitting
-
-
-def _sit(sitting: Sitting, race: Race, keep_within: float, seconds: float) -> bool:
-    """Plays fresh problems with all lanes of a sitting, a few first.
-
-    False if these few show that the recommended lane does not keep its promise; the best of the race stays.
-    """
-    judge, lanes = sitting.judge, sitting.lanes()
-    begun = time.monotonic()
-    problems = judge.affordable(lanes, MOST_JUDGED, seconds)
-    for part, doubts in TIMES_LOOKED:
-        few = math.ceil(part * problems)
-        judge.hear(lanes, few)
-        if sitting.chosen is not sitting.best and not sitting.holds(keep_within, race, doubts):
-            return False
-    left = begun + seconds - time.monotonic()
-    judge.hear(lanes, few + judge.affordable(lanes, MOST_JUDGED - few, left), begun + seconds)
-    return True
-
-
-FRESH_TO_SETTLE = 256  # problems; after several sittings few are left to one that was lucky
 Holds = Literal["yes", "no", "open", ""]
 
 
@@ -407,66 +408,28 @@ class MenuEntry(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Finish:
-    """All lanes of a race, those not given up, one of each number of explorations, and how they were judged.
+class Verdict:
+    """How a race ended and its choice was judged.
 
-    `fit` are those not given up that went farthest and are within the limits: the ones to choose from.
+    `alive` are the candidates not given up, `fit` those of them that went farthest and are within the
+    limits, and `levels` has one for each number of explorations. `linucb` and `greedy` are fresh runs to
+    compare with.
     """
 
     race: Race
-    keep_within: float
-    lanes: list[Lane]
-    alive: list[Lane]
-    fit: list[Lane]
-    levels: list[Lane]
+    entered: list[Candidate]
+    alive: list[Candidate]
+    fit: list[Candidate]
+    levels: list[Candidate]
     sitting: Sitting
-    linucb: Lane
-    greedy: Lane
+    linucb: Candidate
+    greedy: Candidate
     known: dict[str, Judged] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def best(self) -> Lane:
-        """The lane of the menu that has the least regret on fresh problems."""
-        return self.sitting.best
-
-    @property
-    def chosen(self) -> Lane:
-        """The recommended lane."""
-        return self.sitting.chosen
-
-    @cached_property
-    def is_complete(self) -> bool:
-        """Did all that were not given up play all rounds of enough problems?"""
-        return self.best.regret.size >= PROBLEMS_TO_SETTLE and all(
-            lane.rounds == self.race.horizon for lane in self.alive
-        )
-
-    @cached_property
-    def open(self) -> int:
-        """How many that explore less than the recommended one may be as near, as far as the race tells."""
-        most = self.chosen.candidate.explorations
-        rarer = [lane for lane in self.alive if lane.candidate.explorations < most]
-        return sum(not is_beyond(lane, self.best, self.slack) for lane in rarer)
-
-    @cached_property
-    def recommended(self) -> Judged:
-        """The figures of the recommended lane."""
-        return self.judged(self.chosen)
-
-    @cached_property
-    def rival(self) -> Judged | None:
-        """The figures of the lane nearest to the recommended one, where that is the best."""
-        return None if self.sitting.nearest is None else self.judged(self.sitting.nearest)
-
-    @cached_property
-    def is_settled(self) -> bool:
-        """Is the choice shown to be right, by the race and by the fresh problems?
-
-        The race must show that none is better than the best by more than `keep_within`. Fresh problems must
-        show that the recommended lane is within it; or that the nearest is beyond it, where the best is
-        recommended because none that explores less is near.
-        """
-        return self.is_complete and self.is_allowed and self.is_best_shown and self.is_choice_shown
+    def keep_within(self) -> float:
+        """How many times the least regret the recommended one may lose."""
+        return self.sitting.keep_within
 
     @property
     def slack(self) -> float:
@@ -474,59 +437,100 @@ class Finish:
         return self.keep_within - 1.0
 
     @property
-    def is_allowed(self) -> bool:
-        """Does exploring cost no more than is allowed, on fresh problems?"""
-        return self.race.is_allowed(self.sitting.judge.of(self.chosen))
+    def best(self) -> Candidate:
+        """The one of the menu that has the least regret on fresh problems."""
+        return self.sitting.best
+
+    @property
+    def chosen(self) -> Candidate:
+        """The recommended one."""
+        return self.sitting.chosen
+
+    @property
+    def recommended(self) -> Judged:
+        """The figures of the recommended one."""
+        return self.judged(self.chosen)
+
+    @property
+    def rival(self) -> Judged | None:
+        """The figures of the one nearest to the recommended one, where that is the best."""
+        return None if self.sitting.nearest is None else self.judged(self.sitting.nearest)
 
     @cached_property
+    def is_settled(self) -> bool:
+        """Is the choice shown to be right, by the race and by the fresh problems?
+
+        The race must show that none is better than the best by more than `keep_within`. Fresh problems must
+        show that the recommended one is within it; or that the nearest is beyond it, where the best is
+        recommended because none that explores less is near.
+        """
+        return self.is_complete and self.is_allowed and self.is_best_shown and self.is_choice_shown
+
+    @property
+    def is_complete(self) -> bool:
+        """Did all that were not given up play all rounds of enough problems?"""
+        return self.best.regret.size >= PROBLEMS_TO_SETTLE and all(
+            each.rounds == self.race.horizon for each in self.alive
+        )
+
+    @property
+    def is_allowed(self) -> bool:
+        """Does exploring cost no more than is allowed, on fresh problems?"""
+        return self.race.is_allowed(self.sitting.of(self.chosen))
+
+    @property
     def is_best_shown(self) -> bool:
         """Does the race show that no other is better than the best by more than `keep_within`?"""
-        others = [lane for lane in self.fit if lane is not self.best]
-        return all(is_within(self.best, lane, self.slack) for lane in others)
+        return all(is_within(self.best, each, self.slack) for each in self.fit if each is not self.best)
 
     @cached_property
     def is_choice_shown(self) -> bool:
-        """Do fresh problems show that the recommended lane is within `keep_within`, or the nearest beyond?"""
+        """Do fresh problems show that the recommended one is within `keep_within`, or the nearest beyond?"""
         if self.recommended.problems < FRESH_TO_SETTLE:
             return False
         if self.chosen is not self.best:
             return self.recommended.ratio.high <= self.keep_within
         return not self.open and (self.rival is None or self.rival.ratio.low > self.keep_within)
 
-    def judged(self, lane: Lane) -> Judged:
-        """A lane's figures on fresh problems."""
-        if (name := lane.candidate.expression) not in self.known:
-            self.known[name] = self._judge(lane)
-        return self.known[name]
+    @cached_property
+    def open(self) -> int:
+        """How many that explore less than the recommended one may be as near, as far as the race tells."""
+        rarer = [each for each in self.alive if each.explorations < self.chosen.explorations]
+        return sum(not is_beyond(each, self.best, self.slack) for each in rarer)
 
-    def _judge(self, lane: Lane) -> Judged:
-        fresh, best = self.sitting.judge.of(lane), self.sitting.judge.of(self.best)
-        (regret,) = mean_intervals([fresh.regret])
-        low = float(np.maximum(regret.low, 0.0))  # unlike Python's max, it gives nan for nan
-        return Judged(
-            lane.candidate.expression,
-            lane.candidate.explorations,
-            int(fresh.regret.size),
-            regret._replace(low=low),
-            ratio(fresh.regret, best.regret),
-            float(fresh.cost.mean()) if fresh.cost.size else math.nan,
-        )
+    def judged(self, candidate: Candidate) -> Judged:
+        """Its figures on fresh problems."""
+        if candidate.label not in self.known:
+            fresh, best = self.sitting.of(candidate), self.sitting.of(self.best)
+            (regret,) = mean_intervals([fresh.regret])
+            low = float(np.maximum(regret.low, 0.0))  # unlike Python's max, it gives nan for nan
+            self.known[candidate.label] = Judged(
+                candidate.label,
+                candidate.explorations,
+                int(fresh.regret.size),
+                regret._replace(low=low),
+                ratio(fresh.regret, best.regret),
+                float(fresh.cost.mean()) if fresh.cost.size else math.nan,
+            )
+        return self.known[candidate.label]
 
     def menu(self) -> tuple[MenuEntry, ...]:
         """The menu in figures, from the least regret to the knee."""
         factors = {within_name(factor): factor for factor in (*MENU_FACTORS, self.keep_within)}
-        return tuple(
-            MenuEntry(name, factors.get(name), self.judged(lane))
-            for name, lane in self.sitting.entries.items()
-        )
+        entries = self.sitting.entries.items()
+        return tuple(MenuEntry(name, factors.get(name), self.judged(each)) for name, each in entries)
 
-    def compared(self) -> dict[str, Lane]:
-        """The fresh runs whose costs the plan shows, by name; one that took too long is left out."""
-        judge = self.sitting.judge
+    def judged_levels(self) -> tuple[Judged, ...]:
+        """The figures of the levels that met enough problems, fewest explorations first."""
+        known = [each for each in self.levels if self.sitting.of(each).regret.size >= PROBLEMS_TO_SETTLE]
+        return tuple(sorted(map(self.judged, known), key=lambda each: each.explorations))
+
+    def compared(self) -> dict[str, Floats]:
+        """Regret on fresh problems of what the plan compares, by name; what took too long is left out."""
         named = {
-            "recommended": judge.of(self.chosen),
-            "best": judge.of(self.best),
+            "recommended": self.sitting.of(self.chosen),
+            "best": self.sitting.of(self.best),
             "LinUCB": self.linucb,
             "greedy": self.greedy,
         }
-        return {name: lane for name, lane in named.items() if lane.regret.size}
+        return {name: each.regret for name, each in named.items() if each.regret.size}

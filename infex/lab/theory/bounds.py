@@ -409,7 +409,10 @@ class _GreedyRounds:
 
     def __init__(self, setting: Setting, schedule: Schedule, delta: float, start: int) -> None:
         points, times = _grid()
-        counts = (_cached_counts if isinstance(schedule, BuiltinSchedule) else _counts_on_grid)(schedule)
+        if isinstance(schedule, BuiltinSchedule):
+            counts = _cached_counts(schedule)
+        else:
+            counts = _counts_on_grid(schedule)
         later = bisect_right(points, start)
         self.setting, self.schedule, self.delta, self.start = setting, schedule, delta, start
         self.points = [start, *points[later:]]

@@ -52,7 +52,8 @@ class Replay(NamedTuple):
 
     def held(self) -> Bools:
         """The runs in which theta* never left the ellipsoid."""
-        return np.all(self.errors <= self.beta(), axis=1)
+        held: Bools = np.all(self.errors <= self.beta(), axis=1)
+        return held
 
 
 def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:

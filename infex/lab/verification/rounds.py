@@ -187,11 +187,7 @@ def ends(
 
 
 def own_rounds(
-    base: Policy,
-    schedule: Schedule,
-    arms: Floats,
-    rewards: Floats,
-    data: Literal["shared", "own"] = "own",
+    base: Policy, schedule: Schedule, arms: Floats, rewards: Floats, data: Literal["shared", "own"] = "own"
 ) -> int:
     """Exploring rounds that differ from a run of the base by itself on the noise of those rounds.
 

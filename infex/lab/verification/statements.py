@@ -164,7 +164,7 @@ def verdict(findings: Sequence[Finding], otherwise: str) -> str:
 
 
 def findings_text(findings: Sequence[Finding]) -> str:
-    """The `findings` as a table, and which of them failed."""
+    """`findings` as a table, and which of them failed."""
     rows = [
         [each.id, each.statement, f"{each.measured:.4g}", f"{each.limit:.4g}", _holds(each)]
         for each in findings

@@ -178,7 +178,6 @@ def check_pulls(effort: Effort) -> Measured:
     )
 
 
-@checks("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors")
 def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
     """The mean of log dP_1/dP_2 less rate Delta^2 N_1, in standard errors; with rate 2 its mean is 0.
 
@@ -192,3 +191,9 @@ def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
                 played = run.rewards[run.arms == 0]
                 apart.append(-2.0 * GAP * played.sum() - rate * GAP**2 * played.size)
     return Measured(abs(float(np.mean(apart))) / (np.std(apart, ddof=1) / math.sqrt(len(apart))), 4.0)
+
+
+@checks("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors")
+def check_divergence(effort: Effort) -> Measured:
+    """How far the mean is from that of the statement."""
+    return log_ratio(effort)

@@ -10,6 +10,6 @@ from tests.lab.planner.pace import Pace
 def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
     found = Pace()
     monkeypatch.setattr(race, "play_many", found.play_many)
-    for module in (race, judging, planner, race):
+    for module in (race, judging, planner):
         monkeypatch.setattr(module, "time", found.clock)
     return found

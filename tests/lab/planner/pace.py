@@ -1,11 +1,11 @@
-"""Plans on a clock of their own, and lanes made by hand."""
+"""Plans on a clock of their own, and candidates with runs made by hand."""
 
 from typing import Any
 
 import numpy as np
 
 import infex
-from infex.lab.planner.race import Candidate, Lane
+from infex.lab.planner.race import Candidate
 from infex.policies import Greedy
 from tests.clock import Clock
 
@@ -29,9 +29,9 @@ class Pace:
         return infex.lab.play_many(problems, policy, rounds, *given, **more)
 
 
-def lane(regret: Any, rounds: int = 100, explorations: int = 10, cost: float = 0.0) -> Lane:
-    """A lane with these figures."""
-    found = Lane(Candidate(Greedy(), explorations), rounds)
+def played(regret: Any, rounds: int = 100, explorations: int = 10, cost: float = 0.0) -> Candidate:
+    """A candidate with these figures."""
+    found = Candidate(Greedy(), explorations, rounds=rounds)
     values = np.array(regret, dtype=float)
     found.take(values, np.full(values.size, cost))
     return found

@@ -12,10 +12,9 @@ import infex
 from infex._stats import INTERVAL_ENDS, Interval
 from infex.lab.planner import judging, plan
 from infex.lab.planner.beliefs import belief
-from infex.lab.planner.judging import Finish, Judge, Judged, MenuEntry, ratio, sittings
-from infex.lab.planner.planner import reasons
-from infex.lab.planner.race import LAST_HEAT, NUMBERS_OF_A_POOL, Candidate, Lane, Limits, Pool, Race
-from infex.lab.planner.report import menu_rows
+from infex.lab.planner.judging import Judged, MenuEntry, Sitting, Verdict, ratio, sittings
+from infex.lab.planner.race import LAST_HEAT, NUMBERS_OF_A_POOL, Candidate, Pool, Race
+from infex.lab.planner.report import reasons
 from tests.lab.planner.pace import Pace
 
 HORIZON = 10_000
@@ -49,20 +48,18 @@ class _Run:
         self.regret, self.regret_exploring = regret, 0.0
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, keep_within: float, **factors: Any) -> tuple[Finish, Told]:
+def judged(monkeypatch: pytest.MonkeyPatch, keep_within: float, **factors: Any) -> tuple[Verdict, Told]:
     """How a race among LinUCB in every, each tenth and each fiftieth round ends."""
     told = Told(**factors)
     monkeypatch.setattr("infex.lab.planner.race.play_many", told.play_many)
     monkeypatch.setattr(judging, "MOST_JUDGED", 1024)
-    race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), HORIZON, 0, 1, Limits(HORIZON), 0.5, 60.0)
+    race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), HORIZON, workers=1, slack=0.5, seconds=60.0)
     policies = [infex.LinUCB(), *(infex.Infex(infex.LinUCB(), infex.every(m)) for m in (10, 50))]
-    lanes = [Lane(Candidate(policy, count)) for policy, count in zip(policies, COSTS.values(), strict=True)]
+    lanes = [Candidate(policy, count) for policy, count in zip(policies, COSTS.values(), strict=True)]
     for each in lanes:
         race.pool.run(each, 256, HORIZON)
     sitting = sittings(race, lanes, lanes, keep_within, math.inf)
-    return Finish(
-        race, keep_within, lanes, lanes, lanes, lanes, sitting, *([Lane(lanes[0].candidate)] * 2)
-    ), told
+    return Verdict(race, lanes, lanes, lanes, lanes, sitting, *([Candidate(infex.Greedy(), 0)] * 2)), told
 
 
 def test_the_problems_that_judge_have_chosen_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,8 +69,8 @@ def test_the_problems_that_judge_have_chosen_nothing(monkeypatch: pytest.MonkeyP
     assert len(fresh) == 1024
     assert not chosen & fresh
     assert max(chosen) < LAST_HEAT < NUMBERS_OF_A_POOL <= min(fresh)
-    first = Pool(finish.race.pool.belief, 0).upto(3)
-    other = Pool(finish.race.pool.belief, 0, place=1).upto(3)
+    first = Pool(finish.race.pool.source, 0).upto(3)
+    other = Pool(finish.race.pool.source, 0, place=1).upto(3)
     assert not {problem.key for problem in first} & {problem.key for problem in other}
 
 
@@ -94,7 +91,7 @@ def test_a_choice_that_fresh_problems_refuse_is_replaced_and_judged_anew(
     """every(50) looks near where it is chosen, and is not in the first sitting; every(10) has the second."""
     finish, told = judged(monkeypatch, 1.25, every10=[1.2], every50=[1.1, 1.6])
     assert finish.recommended.explorations == 1000
-    assert finish.sitting.judge.pool.place == 2
+    assert finish.sitting.pool.place == 2
     assert len(told.played[1]) == 64, "beyond hope after a sixteenth"
     assert len(told.played[2]) == 1024
     names = {entry.name: entry.judged.explorations for entry in finish.menu()}
@@ -126,7 +123,7 @@ def test_what_comes_near_after_all_is_preferred_to_every_round(monkeypatch: pyte
 def test_a_choice_judged_on_few_fresh_problems_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was: one that was lucky on the 37 problems left to its sitting, the sixth, passed for settled."""
     monkeypatch.setattr("infex.lab.planner.judging.FRESH_TO_SETTLE", 1025)
-    monkeypatch.setattr("infex.lab.planner.planner.FRESH_TO_SETTLE", 1025)
+    monkeypatch.setattr("infex.lab.planner.report.FRESH_TO_SETTLE", 1025)
     finish, _ = judged(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
     assert not finish.is_settled
     assert "1024 fresh problems are too few" in reasons(finish)
@@ -136,22 +133,23 @@ def test_after_the_last_sitting_the_best_is_recommended(monkeypatch: pytest.Monk
     monkeypatch.setattr(judging, "SITTINGS", 2)
     finish, _ = judged(monkeypatch, 1.25, every10=[1.1, 1.6], every50=[1.1, 1.6])
     assert finish.recommended.explorations == HORIZON
-    assert finish.sitting.judge.pool.place == 2
+    assert finish.sitting.pool.place == 2
     assert not finish.is_settled
     assert "2 that explore less may be as near" in reasons(finish)
 
 
 def test_a_judge_plays_what_there_is_time_for_whatever_it_shows(pace: Pace) -> None:
-    race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), 5000, 0, 1, Limits(5000), 0.5, 60.0)
-    judge = Judge(race, 1, 5000)
-    slow = Lane(Candidate(infex.LinUCB(), 5000), seconds=0.5)
+    race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), 5000, workers=1, slack=0.5, seconds=60.0)
+    slow = Candidate(infex.LinUCB(), 5000, seconds=0.5)
+    judge = Sitting(race, 1, 1.1, {"least regret": slow})
+    judge.rounds = 5000
     assert judge.affordable([slow], 100, 20.0) == 40
     assert judge.affordable([slow], 30, 20.0) == 30
     assert judge.affordable([slow], 30, -1.0) == 1, "there must be an answer"
-    judge.hear([slow], 1000, pace.clock.now + 0.5)  # 5,000 rounds take 2.5 milliseconds
+    judge.play([slow], 1000, pace.clock.now + 0.5)  # 5,000 rounds take 2.5 milliseconds
     assert judge.of(slow).regret.size == 256
     assert slow.regret.size == 0
-    unheard = Lane(Candidate(infex.LinTS(), 5000))
+    unheard = Candidate(infex.LinTS(), 5000)
     assert judge.of(unheard).regret.size == 0
 
 
@@ -167,7 +165,7 @@ def test_every_figure_of_a_plan_is_of_fresh_problems() -> None:
     assert found.chosen().problems == max(each.problems for each in by_name.values())
     assert all(each.problems >= 64 for each in found.levels)
     assert [each.explorations for each in found.levels] == sorted(each.explorations for each in found.levels)
-    rows = menu_rows(found)
+    rows = found.menu_rows()
     assert [row.recommended for row in rows].count(True) == 1
     assert {row.judged.expression for row in rows} == by_name.keys()
 
@@ -205,7 +203,7 @@ def test_a_choice_must_be_near_the_least_regret_of_the_fresh_problems(
 ) -> None:
     """every(50) is near the best of the race on the first fresh problems, but not near every(10)."""
     finish, _ = judged(monkeypatch, 1.3, every10=[1.05, 0.85, 1.0], every50=[1.28, 1.25, 1.5])
-    assert finish.sitting.judge.pool.place == 2
+    assert finish.sitting.pool.place == 2
     assert finish.recommended.explorations == 1000
     entries = {entry.name: entry.judged for entry in finish.menu()}
     assert min(each.regret.value for each in entries.values()) == entries["least regret"].regret.value

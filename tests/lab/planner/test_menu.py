@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex.lab.planner.judging import KNEE, LEAST_REGRET, front, knee, least, menu, nearest, rarest, relative
-from infex.lab.planner.race import PROBLEMS_TO_SHOW, Lane
-from tests.lab.planner.pace import lane
+from infex.lab.planner.race import PROBLEMS_TO_SHOW, Candidate
+from tests.lab.planner.pace import played
 
 
-def exact(factor: float, explorations: int, problems: int = 64) -> Lane:
+def exact(factor: float, explorations: int, problems: int = 64) -> Candidate:
     """A lane that loses the same share more than the best on every problem."""
-    return lane(factor * np.linspace(50, 150, problems), explorations=explorations)
+    return played(factor * np.linspace(50, 150, problems), explorations=explorations)
 
 
 def test_the_menu_names_the_rarest_within_each_factor_and_the_knee() -> None:
@@ -65,21 +65,19 @@ def test_the_rarest_is_within_a_standard_error_of_the_factor_and_none_rarer_is(
     """Against the definition, written out."""
     rng = np.random.default_rng(seed)
     lanes = [
-        lane(rng.exponential(rng.uniform(50, 120), size=40), explorations=int(count))
+        played(rng.exponential(rng.uniform(50, 120), size=40), explorations=int(count))
         for count in rng.integers(1, 1000, size=12)
     ]
     best = min(lanes, key=lambda each: float(np.mean(each.regret)))
     assert least(lanes) is best
 
-    def is_near(one: Lane) -> bool:
+    def is_near(one: Candidate) -> bool:
         gaps = one.regret - factor * best.regret
         return bool(gaps.mean() <= gaps.std(ddof=1) / math.sqrt(40))
 
     chosen = rarest(lanes, best, factor)
     assert chosen is best or is_near(chosen)
-    assert not any(
-        is_near(one) for one in lanes if one.candidate.explorations < chosen.candidate.explorations
-    )
+    assert not any(is_near(one) for one in lanes if one.explorations < chosen.explorations)
 
 
 @given(seed=st.integers(0, 10**6), count=st.integers(1, 9))
@@ -99,10 +97,9 @@ def test_the_front_and_its_knee_are_those_of_the_definition(seed: int, count: in
         for one in lanes
         if one is best
         or (
-            one.candidate.explorations < 5000
+            one.explorations < 5000
             and not any(
-                other.candidate.explorations <= one.candidate.explorations
-                and relative(other, best) < relative(one, best)
+                other.explorations <= one.explorations and relative(other, best) < relative(one, best)
                 for other in lanes
             )
         )
@@ -111,7 +108,7 @@ def test_the_front_and_its_knee_are_those_of_the_definition(seed: int, count: in
     assert {id(one) for one in found} == {id(one) for one in slow}
     assert found[-1] is best
     bend = knee(lanes, best)
-    x = np.log([one.candidate.explorations for one in found])
+    x = np.log([one.explorations for one in found])
     y = np.log([relative(one, best) for one in found])
     if len(found) < 3:
         assert bend is None
@@ -125,8 +122,8 @@ def test_the_front_and_its_knee_are_those_of_the_definition(seed: int, count: in
 
 @pytest.mark.parametrize("others", [[], [5.0], [5.0, 7.0, 9.0]])
 def test_where_the_best_loses_nothing_there_is_no_knee_and_no_error(others: Any) -> None:
-    best = lane(np.zeros(20), explorations=100)
-    lanes = [best, *(lane(np.full(20, loss), explorations=k + 1) for k, loss in enumerate(others))]
+    best = played(np.zeros(20), explorations=100)
+    lanes = [best, *(played(np.full(20, loss), explorations=k + 1) for k, loss in enumerate(others))]
     assert relative(best, best) == 1.0
     assert all(relative(each, best) == math.inf for each in lanes[1:])
     found = menu(lanes, lanes, 1.1)

@@ -16,7 +16,7 @@ from infex.lab import plan, play_many
 from infex.lab.environments import LinearInstance, changing
 from infex.lab.planner.beliefs import Belief, belief, belief_of_log
 from infex.lab.planner.inputs import read_logged
-from infex.lab.planner.race import Lane, greedy, is_within
+from infex.lab.planner.race import Candidate, is_within
 from infex.logs import Log, write
 from infex.models.ridge import RidgeModel
 from infex.policies import UCB1
@@ -71,7 +71,7 @@ def test_a_log_that_has_taught_enough_needs_no_exploration() -> None:
 
 
 def test_what_loses_nothing_is_within_any_factor() -> None:
-    one, other = Lane(greedy()), Lane(greedy())
+    one, other = Candidate(Greedy(), 0), Candidate(Greedy(), 0)
     one.take(np.zeros(20), np.zeros(20))
     other.take(np.zeros(20), np.zeros(20))
     assert is_within(one, other, 0.1)
@@ -103,10 +103,11 @@ def test_the_command_takes_arms_from_a_log_and_names_what_it_does_not_read(tmp_p
     assert said["question"]["logged"] == 1499
     assert said["arms"][0]["label"].startswith("sku-")
     (tmp_path / "log.csv").write_text("arm,reward,propensity,age\n0,1.0,0.5,30\n")
-    seen = read_logged(tmp_path / "log.csv")
-    assert seen.words == "1 logged rewards; columns that are not read: propensity, age"
+    assert (
+        read_logged(tmp_path / "log.csv")[1] == "1 logged rewards; columns that are not read: propensity, age"
+    )
     write(Log(arm=[0], reward=[1.0], offers=np.ones((1, 2, 2)) / 2), tmp_path / "given.parquet")
-    assert read_logged(tmp_path / "given.parquet").log is not None
+    assert isinstance(read_logged(tmp_path / "given.parquet")[0], Log)
 
 
 def noisy_log(rng: np.random.Generator, noise: float, kind: str) -> Log:
@@ -136,7 +137,7 @@ def test_the_noise_is_what_the_model_leaves_unless_it_is_told(kind: str, noise: 
     found, told = believed(log, None), believed(log, 2.0)
     assert found.noise == pytest.approx(noise, rel=0.1)
     assert found.noise_by == "from what the linear model leaves of logged rewards"
-    assert (told.noise, told.noise_by) == (2.0, "as it was told")
+    assert (told.noise, told.noise_by) == (2.0, "as it was given")
     if log.arms is not None:
         rows, dof = log.arms[log.arm], 400 - 3
         left = log.reward - rows @ np.linalg.lstsq(rows, log.reward)[0]
@@ -157,3 +158,18 @@ def test_a_log_whose_offers_differ_in_number_is_refused_with_what_would_do() -> 
     with pytest.raises(InvalidReward, match=r"in 30 of 400 rounds .*=log.take\(log.offered.all\(axis=1\)\)"):
         plan(horizon=50, logged=ragged, seconds=0.3)
     assert belief_of_log(ragged.take(np.flatnonzero(offered.all(axis=1))), None, 5.0).offers is not None
+
+
+def test_arms_that_are_given_beside_a_log_are_those_of_the_plan() -> None:
+    """They were left out without a word: the log's own features were simulated."""
+    arms, which, rewards = shop(60)
+    labels = tuple("abcdefghijklmnopqrst")
+    log = Log(arm=which, reward=rewards, arms=arms, labels=labels)
+    mine = arms[::-1, :2]
+    found = plan(mine, labels="tsrqponmlkjihgfedcba", logged=log, horizon=100, seconds=0.2, workers=1)
+    assert found.question.dim == 2
+    by_label = plan(
+        mine, labels="tsrqponmlkjihgfedcba", logged=([labels[arm] for arm in which], rewards),
+        horizon=100, seconds=0.2, workers=1,
+    )  # fmt: skip
+    assert by_label.regret == found.regret

@@ -86,7 +86,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
 
 def again(folder: Path, out: Path) -> Any:
     """`infex run` of a folder, in one process."""
-    words = ["run", str(folder), "--out", str(out), "--workers", "1"]
+    words = ["lab", "run", str(folder), "--out", str(out), "--workers", "1"]
     return CliRunner().invoke(main, words, catch_exceptions=False)
 
 

@@ -1,0 +1,307 @@
+"""A problem, bases and schedules of one's own in a plan, and what is said of those that do not fit."""
+
+import json
+import math
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import infex
+from infex.cli.main import main
+from infex.errors import InfexError
+from infex.lab import environments, plan, play_many
+from infex.lab.planner import race
+from infex.policies import FixedBonusUCB
+from tests.lab.planner.pace import Pace
+
+QUICK: dict[str, Any] = {"horizon": 300, "seconds": 0.3, "workers": 1}
+BRIEF = QUICK | {"seconds": 0.05}  # by a clock of rounds, of which some are played in Python here
+
+
+class Peak:
+    """Arms on a line, with the best one inside."""
+
+    arms = np.linspace(0.1, 1.0, 6)[:, None]
+
+    def __init__(self, top: float = 0.6) -> None:
+        self.top = top
+
+    def means(self, t: int, arms: Any) -> Any:
+        return 1.0 - np.abs(arms[:, 0] - self.top)
+
+
+class Curious:
+    """Plays the arm that is known least."""
+
+    def choose(self, t: int, posterior: Any, rng: Any) -> Any:
+        return infex.Choice(infex.best(posterior.widths))
+
+
+class Bold(Curious):
+    """Another one of the same kind."""
+
+    def __init__(self, bonus: float) -> None:
+        self.bonus = bonus
+
+    def choose(self, t: int, posterior: Any, rng: Any) -> Any:
+        return infex.Choice(infex.best(posterior.upper(self.bonus)))
+
+
+class Squares:
+    """Explores in rounds 1, 4, 9, ...: it has `explores` alone."""
+
+    def explores(self, t: int) -> bool:
+        return math.isqrt(t) ** 2 == t
+
+
+def drawn(seed: int) -> environments.LinearInstance:
+    return environments.sphere(dim=3, arms=6, gap=0.2, seed=seed)
+
+
+def pool_seeds(pool: race.Pool, count: int) -> range:
+    return range(pool.first, pool.first + count)
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        ("sphere(dim=3, arms=6, gap=0.2)", "sphere(dim=3, arms=6, gap=0.2)"),
+        ("tests.lab.planner.test_own:drawn", "tests.lab.planner.test_own:drawn"),
+        (drawn, "drawn"),
+        (environments.gaussian(dim=3, arms=6, seed=1), "LinearInstance("),
+        (environments.changing(dim=2, arms=3, seed=0), "ChangingInstance("),
+        ("contextual(context_dim=2, arms=3)", "contextual(context_dim=2, arms=3)"),
+    ],
+    ids=["expression", "reference", "function", "instance", "changing", "contexts"],
+)
+def test_a_plan_simulates_the_problem_that_is_given(problem: Any, name: str) -> None:
+    found = plan(problem=problem, **QUICK)
+    assert found.assumed.startswith(f"simulated: {name}" if name != "drawn" else "simulated: ")
+    assert name in found.assumed
+    assert found.question.problem in found.assumed
+    assert found.arms == ()
+    assert "simulated: " in str(found)
+    assert found.regret["recommended"].problems > 0
+
+
+def test_every_figure_of_an_own_problem_is_of_fresh_ones(monkeypatch: pytest.MonkeyPatch, pace: Pace) -> None:
+    """Each is found again by playing the problems of the last sitting, which the race has not met."""
+    met: dict[int, set[int]] = {}
+
+    def remembered(problems: Any, policy: Any, rounds: int, seeds: Any, **more: Any) -> Any:
+        for problem, seed in zip(problems, seeds, strict=True):
+            met.setdefault(seed // race.NUMBERS_OF_A_POOL, set()).add(problem.key)
+        return pace.play_many(problems, policy, rounds, seeds, **more)
+
+    monkeypatch.setattr(race, "play_many", remembered)
+    found = plan(problem=drawn, seed=7, **QUICK | {"seconds": 0.5})
+    assert min(len(keys) for keys in met.values()) > 1, "another problem for every seed"
+    assert not met[0] & met[max(met)]
+    source = race.Pool(_source(drawn), 7, max(met))
+    for entry in {each.judged.expression: each.judged for each in found.menu}.values():
+        runs = play_many(
+            source.upto(entry.problems),
+            infex.registry.parse(entry.expression),
+            300,
+            pool_seeds(source, entry.problems),
+            paired=True,
+        )
+        assert np.mean([run.regret for run in runs]) == pytest.approx(entry.regret.value)
+
+
+def _source(problem: Any) -> Any:
+    from infex.lab.planner.beliefs import given_problem
+
+    return given_problem(problem, None, 1.0, 7)
+
+
+def test_an_environment_of_ones_own_is_called_by_one_thread_at_once_and_left_as_it_was() -> None:
+    inside, overlaps = threading.Lock(), []
+
+    class Watched(Peak):
+        def means(self, t: int, arms: Any) -> Any:
+            if not inside.acquire(blocking=False):
+                overlaps.append(t)
+                return super().means(t, arms)
+            self.top = min(self.top, 0.6)
+            time.sleep(0)  # another thread may go on here
+            inside.release()
+            return super().means(t, arms)
+
+        def __deepcopy__(self, memo: Any) -> Any:
+            return type(self)(self.top)
+
+    mine = Watched(top=0.9)
+    found = plan(problem=mine, horizon=30, seconds=0.02, workers=4, bases=["LinUCB"])
+    assert mine.top == 0.9
+    assert "Watched" in found.question.problem
+    assert not overlaps
+
+
+def test_the_same_object_is_played_with_other_noise() -> None:
+    found = plan(problem=environments.gaussian(dim=2, arms=4, seed=3), **QUICK)
+    assert found.regret["recommended"].mean.low < found.regret["recommended"].mean.high
+
+
+def test_bases_of_ones_own_take_the_place_of_the_default_ones() -> None:
+    found = plan(
+        dim=2, arms_count=5, bases=[FixedBonusUCB(bonus=0.5), "LinUCB(scale=[0.1, 0.3])", Curious()], **BRIEF
+    )
+    names = {each.expression for each in found.candidates}
+    assert {name.split("(")[1].split(",")[0] for name in names if name.startswith("Infex")} <= {
+        "FixedBonusUCB",
+        "LinUCB",
+        "Curious",
+    }
+    assert any("Curious" in name for name in names)
+    assert any("scale=0.3" in name for name in names)
+    assert not any("LinTS" in name for name in names)
+
+
+def test_default_stands_for_infexs_own() -> None:
+    with_mine = race.candidates(300, 1.0, 1.0, 300, bases=["default", Curious()], schedules=["default"])
+    own = race.candidates(300, 1.0, 1.0, 300)
+    names = [each.label for each in with_mine]
+    assert {each.label for each in own} < set(names)
+    assert any(name.startswith("Infex(Curious") for name in names)
+    beside = race.candidates(300, 1.0, 1.0, 300, schedules=["default", "every(7)"])
+    assert {each.label for each in beside} - {each.label for each in own} == {
+        name for name in (each.label for each in beside) if "every(7)" in name
+    }
+
+
+def test_schedules_of_ones_own_are_tried_and_nothing_else() -> None:
+    found = plan(
+        dim=2,
+        arms_count=5,
+        schedules={"squares": Squares(), "often": infex.every(4)},
+        bases=["LinUCB"],
+        **BRIEF,
+    )
+    assert {each.expression for each in found.candidates} <= {
+        f"Infex(LinUCB, {name}{data})" for name in ("squares", "often") for data in ("", ", data=own")
+    }
+    assert {each.explorations for each in found.candidates} <= {17, 75}
+    assert found.recommended in str(found)
+    assert found.when.startswith("in rounds ") == ("often" in found.recommended)
+
+
+def test_a_base_without_a_delta_has_that_of_the_horizon_in_short_runs_too() -> None:
+    (first, *_) = race.candidates(8000, 1.0, 1.0, 8000, bases=["LinUCB"], schedules=["every(20)"])
+    assert isinstance(first.policy, infex.Infex)
+    assert isinstance(first.policy.base, infex.LinUCB)
+    assert first.policy.base.delta == 0.00013
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"problem": drawn, "dim": 3}, "leave out arms, labels, dim"),
+        ({"problem": drawn, "logged": ([0], [1.0])}, "leave out arms, .*logged"),
+        ({"problem": "gaussian(dim=[2, 3], arms=4)"}, "a plan is for one problem; .* stands for 2"),
+        ({"problem": "gausian(dim=2, arms=4)"}, "an environment must be like"),
+        ({"problem": 3}, "must be one of infex.lab.environments, got 3"),
+        ({"problem": environments.LinearInstance([[1.0]], [0.5])}, "has one arm"),
+        ({"bases": "LinUCB"}, "bases must be a list"),
+        ({"bases": []}, "bases must name at least one policy"),
+        ({"bases": ["LinUBC"]}, "unknown name 'LinUBC'"),
+        ({"bases": [Curious]}, "got the class Curious"),
+        ({"bases": ["Infex(LinUCB, every(5))"]}, "has one already; give its base in bases"),
+        ({"bases": ["ExploreThenCommit"]}, "sets itself by the horizon"),
+        ({"bases": [Curious(), Curious()]}, "two candidates are called .*Curious.* under names"),
+        ({"schedules": []}, "schedules must name at least one schedule"),
+        ({"schedules": ["LinUCB"]}, "a schedule is one of"),
+        ({"schedules": [infex.never()]}, "explores in 0 of 300 rounds"),
+        ({"schedules": ["every(2)"], "max_share": 0.1}, r"every\(2\) explores in 150 of 300 .* allows 30"),
+        ({"schedules": [infex.guarded(infex.every(5), cost_limit=3.0)]}, "depends on the rewards"),
+        ({"schedules": [Curious()]}, "must be an object with a method explores"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(given: Any, message: str) -> None:
+    arms = {} if "problem" in given else {"dim": 2, "arms_count": 4}
+    with pytest.raises(InfexError, match=message):
+        plan(**QUICK | arms | given)
+
+
+def test_bases_that_look_alike_go_by_names() -> None:
+    bases = {"mild": Bold(0.1), "bold": Bold(2.0)}
+    found = plan(dim=2, arms_count=4, bases=bases, schedules=[infex.every(10)], **BRIEF)
+    assert {each.expression.split("(")[1].split(",")[0] for each in found.candidates} == set(bases)
+    assert isinstance(found.policy, infex.Infex)
+    assert isinstance(found.policy.base, Bold)
+
+
+class Broken(Curious):
+    def choose(self, t: int, posterior: Any, rng: Any) -> Any:
+        return infex.Choice(99)
+
+
+def test_a_base_that_cannot_play_is_named_before_the_race() -> None:
+    with pytest.raises(InfexError, match=r"Broken cannot play this problem: .*99"):
+        plan(dim=2, arms_count=4, bases=["default", Broken()], **QUICK | {"seconds": 600})
+    with pytest.raises(InfexError, match=r"Curious.* only if the policy is compiled"):
+        plan([[1.0], [0.0]], logged=([0, 1], [1.0, 0.5]), bases=[Curious()], **QUICK)
+
+
+def test_the_command_takes_problems_bases_and_schedules(tmp_path: Path) -> None:
+    words = ["plan", "--problem", "tests.lab.planner.test_own:drawn", "--horizon", "300", "--seconds", "0.05"]
+    words += [
+        "--base",
+        "tests.lab.planner.test_own:Curious()",
+        "--base",
+        "LinUCB(scale=0.2)",
+        "--workers",
+        "1",
+    ]
+    words += ["--schedule", "every(10)", "--schedule", "power(0.5)", "--out", str(tmp_path)]
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 0, found.output
+    assert "simulated: tests.lab.planner.test_own:drawn" in found.output
+    data = json.loads((tmp_path / "plan.json").read_text())
+    assert data["question"]["problem"] == "tests.lab.planner.test_own:drawn"
+    assert all(
+        "every(10)" in each["expression"] or "power(0.5)" in each["expression"] for each in data["candidates"]
+    )
+    assert data["recommended"] in (tmp_path / "plan.html").read_text().replace("<wbr>", "")
+    refused = CliRunner().invoke(main, ["plan", "--problem", "no.such:thing", "--horizon", "300"])
+    assert refused.exit_code == 2
+    assert "no.such" in refused.output
+
+
+def test_what_met_fewer_problems_is_compared_by_differences_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means of other problems stood side by side, so that the lesser of two could be the worse."""
+    monkeypatch.setattr("infex.lab.planner.planner.REFERENCE_SHARE", 1e-4)
+    found = plan(dim=2, arms_count=5, horizon=300, seconds=0.5, workers=1, seed=1)
+    assert found.regret["LinUCB"].problems < found.regret["recommended"].problems
+    rows = found.cost_rows()
+    assert [name for name, *_ in rows] == [
+        "recommended",
+        "the best",
+        "it less the best",
+        "it less plain LinUCB",
+        "it less greedy",
+    ]
+    problems = {each.problems for name, each, sign in rows if not sign}
+    assert problems == {found.chosen().problems}
+    few, all_of_them = found.regret["LinUCB"].problems, found.regret["recommended"].problems
+    assert {each.problems for name, each, sign in rows if sign} == {few, all_of_them}
+
+
+def test_marks_of_the_picture_are_ratios_of_the_same_problems() -> None:
+    from infex.lab.planner.report import front_data
+
+    found = plan(dim=2, arms_count=5, horizon=300, seconds=0.5, workers=1, seed=1)
+    least = found.regret["best"].mean.value
+    judged = {each.expression: each for each in (*found.levels, *(entry.judged for entry in found.menu))}
+    dots = front_data(found)["dots"]
+    assert dots
+    for dot in dots:
+        assert dot["mid"] == pytest.approx(least * judged[dot["name"]].ratio.value)
+    limits = {each["name"]: each["y"] for each in front_data(found)["limits"]}
+    assert limits["the best"] == pytest.approx(least)
+    assert limits["plain LinUCB"] == pytest.approx(least * found.times_best["LinUCB"].value)
