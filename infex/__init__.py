@@ -45,7 +45,7 @@ if _TYPE_CHECKING:
     from infex.experiments.results import Results as Results
     from infex.experiments.sweep import Sweep as Sweep
     from infex.planning import plan as plan
-    from infex.study.addresses import studies as studies
+    from infex.study.stores.base import studies as studies
     from infex.study.study import Study as Study
 
 _LATER = {
@@ -55,7 +55,7 @@ _LATER = {
     "Study": "infex.study.study",
     "Sweep": "infex.experiments.sweep",
     "plan": "infex.planning",
-    "studies": "infex.study.addresses",
+    "studies": "infex.study.stores.base",
 }
 _ROOMS = (
     "adapters", "environments", "errors", "evaluation", "features", "models", "testing", "theory",

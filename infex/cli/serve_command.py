@@ -35,7 +35,7 @@ def serve(
     """
     from infex.service.service_log import SERVICE_LOG, log_to_standard_error
     from infex.service.serving import Listening, serve, serve_demo
-    from infex.study.addresses import without_password
+    from infex.study.stores.base import without_password
 
     if (url is None) != demo:
         raise InvalidSetting("say --db URL, or --demo")

@@ -44,7 +44,6 @@ from infex.service.study_calls import (
     told_one,
 )
 from infex.study.kept_answers import answer_table, place_of
-from infex.study.showing import new_count, pending_count
 from infex.version import __version__
 
 ENCODER_OF_ANSWERS = msgspec.json.Encoder()
@@ -254,10 +253,10 @@ class Endpoints:
 
     def _refuse_pending(self, calls: GroupedCalls, keys: Sequence[str]) -> None:
         """Refuses what would wait beside too many others; who asks again for a known key is answered."""
-        pending, most = pending_count(calls.study), self._limits.pending
+        pending, most = calls.study.pending_count, self._limits.pending
         if pending + len(keys) <= most:
             return
-        new = new_count(calls.study, keys)
+        new = calls.study.count_new(keys)
         if new and pending + new > most:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
 

@@ -11,7 +11,7 @@ from infex.service.answers import PreviewAnswer, StudyAnswer
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.journal_view import JournalView
 from infex.service.plain_answers import plain_figures
-from infex.study.showing import planned_count, policy_of, resumed_policy, shown_study
+from infex.study.pause import planned_count, resumed_policy
 from infex.study.study import Study
 
 NO_DAY = {"mean_reward": None, "calibration": None}
@@ -20,7 +20,7 @@ ROUNDS_ASSUMED = 10_000  # of a preview, where nothing was asked lately
 
 def glance(calls: GroupedCalls, view: JournalView) -> StudyAnswer:
     """A study as the page shows it among others."""
-    shown = shown_study(calls.study)
+    shown = calls.study.summary()
     figures = plain_figures(calls.study.metrics())
     figures |= {"waiting": calls.waiting, "alarms": alarms_of(figures)}
     figures["read"] = view.entries  # the page is drawn anew when more is read
@@ -35,7 +35,7 @@ def glance(calls: GroupedCalls, view: JournalView) -> StudyAnswer:
 
 def previewed(study: Study, policy: Any, text: object, today: date) -> PreviewAnswer:
     """How often a policy would explore in as many rounds as the busier of the last two days had, UTC."""
-    first = shown_study(study).rounds + 1
+    first = study.summary().rounds + 1
     days = study.metrics()["days"]
     lately = {day: days[day]["rounds"] for each in (0, 1) if (day := str(today - timedelta(each))) in days}
     busier = max(lately, key=lambda day: lately[day], default=None)
@@ -44,14 +44,14 @@ def previewed(study: Study, policy: Any, text: object, today: date) -> PreviewAn
     if busier is not None:
         basis = f"as many as were decided on {busier} (UTC), the busier of today and yesterday"
     last = first + rounds - 1
-    wanted, now = planned_count(policy, first, last), planned_count(policy_of(study), first, last)
+    wanted, now = planned_count(policy, first, last), planned_count(study.policy, first, last)
     shown = text if isinstance(text, str) else ""
     return PreviewAnswer(policy=shown, rounds=rounds, basis=basis, explorations=wanted, now=now)
 
 
 def planned_line(study: Study, spans: list[dict[str, Any]]) -> list[int] | None:
     """How many explorations the policy in force plans up to the end of each span; None if not known."""
-    policy = resumed_policy(policy_of(study))
+    policy = resumed_policy(study.policy)
     counts = [planned_count(policy, 1, span["last"]) for span in spans]
     return None if None in counts else [count or 0 for count in counts]
 

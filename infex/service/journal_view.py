@@ -12,21 +12,20 @@ import msgspec
 from infex.errors import DamagedJournal, InfexError
 from infex.service.kept_pasts import MOST_BYTES, KeptPast, PastTable, packed, unpacked
 from infex.service.past_sums import PastSums, SeenDecision
-from infex.study.addresses import opened_store
-from infex.study.cases import DECISION_KIND, REWARD_KIND, EntryKind
-from infex.study.contents import DecisionGist, ForgottenContent, RewardContent, content_of
-from infex.study.entries import BEGINNING, Entry, Mark
-from infex.study.store import Store
+from infex.study.events import Decided, EventKind, Forgotten, Rewarded, content_of
+from infex.study.journal import BEGINNING, Entry, Mark
+from infex.study.stores.base import Store, open_store
 
 LATEST_KEPT = 1000
 DECISIONS_BETWEEN_KEPT = 2 * LATEST_KEPT
 PAGE_OF_HISTORY = 2000
-AMENDMENT_KIND, FORGOTTEN_KIND = EntryKind.AMENDMENT.value, EntryKind.FORGOTTEN.value
+DECISION_KIND, REWARD_KIND = EventKind.DECISION.value, EventKind.REWARD.value
+AMENDMENT_KIND, FORGOTTEN_KIND = EventKind.AMENDMENT.value, EventKind.FORGOTTEN.value
 STATE_OF_ENTRY = {
     REWARD_KIND: "rewarded",
-    EntryKind.DEFAULTED.value: "defaulted",
-    EntryKind.LATE.value: "late",
-    EntryKind.CORRECTION.value: "corrected",
+    EventKind.DEFAULTED.value: "defaulted",
+    EventKind.LATE.value: "late",
+    EventKind.CORRECTION.value: "corrected",
 }
 
 
@@ -70,7 +69,7 @@ class JournalView:
             return len(page) == most
 
     def _page(self, most: int) -> list[Entry]:
-        store = self._store = self._store or opened_store(self.url, reading=True)
+        store = self._store = self._store or open_store(self.url, reading=True)
         try:
             self._go_on_from_kept(store)
             return list(store.read(self.name, self._mark, most))
@@ -94,7 +93,7 @@ class JournalView:
         """Does an entry tell of something erased that is in the sums?"""
         if entry.kind != FORGOTTEN_KIND or entry.content is None:
             return False
-        told = content_of(ForgottenContent, entry.number, entry.content)
+        told = content_of(Forgotten, entry)
         new = {residue.number for residue in told.residues} - self._erased
         self._erased |= new
         return bool(new)
@@ -160,22 +159,22 @@ class JournalView:
         if content is None or number in self._erased:
             self._erased.add(number)
         elif kind == DECISION_KIND:
-            self._decided(key, at, content_of(DecisionGist, number, content))
+            self._decided(key, at, content_of(Decided, entry))
         elif kind in STATE_OF_ENTRY:
-            self._told(entry, content_of(RewardContent, number, content))
+            self._told(entry, content_of(Rewarded, entry))
         elif kind == AMENDMENT_KIND:
             said: dict[str, Any] = msgspec.json.decode(content)
             words = {"what": said.get("what"), "reason": said.get("reason")}
             self._sums.add_amendment({"entry": number, "at": at / 1e6, **words})
 
-    def _decided(self, key: str, at: int, content: DecisionGist) -> None:
+    def _decided(self, key: str, at: int, content: Decided) -> None:
         self._latest[key] = seen = _seen(key, at, content)
         if len(self._latest) > LATEST_KEPT:
             self._latest.popitem(last=False)
         self._sums.add_decision(seen, content.loss)
         self._unkept += 1
 
-    def _told(self, entry: Entry, content: RewardContent) -> None:
+    def _told(self, entry: Entry, content: Rewarded) -> None:
         seen = self._latest.get(entry.key)
         if seen is not None:
             seen.state, seen.reward = STATE_OF_ENTRY[entry.kind], content.reward
@@ -201,7 +200,7 @@ def _is_of(kept: KeptPast, store: Store, name: str) -> bool:
         return False
 
 
-def _seen(key: str, at: int, content: DecisionGist) -> SeenDecision:
+def _seen(key: str, at: int, content: Decided) -> SeenDecision:
     c = content
     arm = str(c.arm if c.label is None else c.label)
     ends = _number(c.low), _number(c.high)

@@ -13,9 +13,9 @@ from typing import Protocol, final
 import msgspec
 
 from infex.service.past_sums import PastSums
-from infex.study.addresses import sqlite_path
-from infex.study.entries import Mark
+from infex.study.journal import Mark
 from infex.study.kept_places import PostgresTables, SQLiteFile
+from infex.study.stores.base import sqlite_path
 from infex.version import __version__
 
 PAST_VERSION, PAST_CHECK_SIZE = 1, 16

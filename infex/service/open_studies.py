@@ -19,8 +19,7 @@ from infex.service.kept_pasts import past_table
 from infex.service.service_limits import ServiceLimits
 from infex.service.service_log import SERVICE_LOG
 from infex.service.shapes import HoldoutArm, StudyRequest
-from infex.study.addresses import sqlite_path, studies
-from infex.study.showing import refuse_other_settings
+from infex.study.stores.base import sqlite_path, studies
 from infex.study.study import Study
 
 CALLERS_OF_SHARED = 32  # threads; what they ask at once goes into one transaction
@@ -136,7 +135,7 @@ class OpenStudies:
     def _open(self, name: str, settings: dict[str, Any], loop: asyncio.AbstractEventLoop) -> GroupedCalls:
         with self._opening:
             if name in self._calls:
-                refuse_other_settings(self._calls[name].study, settings)
+                self._calls[name].study.check_settings(settings)
                 return self._calls[name]
             if len(self._calls) >= self._limits.studies:
                 raise Overloaded(f"{len(self._calls)} studies are open, which is all that are allowed")

@@ -12,7 +12,7 @@ from typing import final
 from infex.errors import InfexError, StoreFailed
 from infex.service.open_studies import OpenStudies
 from infex.service.service_log import SERVICE_LOG
-from infex.study.addresses import studies
+from infex.study.stores.base import studies
 
 SECONDS_BETWEEN_CHECKS = 1.0
 LONGEST_CHECK = 2.0  # seconds until a store that does not answer counts as failing

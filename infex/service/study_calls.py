@@ -11,8 +11,8 @@ from infex.service.answers import RewardAnswer
 from infex.service.open_studies import thing_of
 from infex.service.replays import key_of
 from infex.service.shapes import AmendmentRequest, DecisionRequest, RewardRequest
-from infex.study.row_batches import AskedRow, ToldRow, ask_rows, tell_rows
-from infex.study.showing import paused_policy, policy_of, resumed_policy
+from infex.study.commands import AskRow, TellRow
+from infex.study.pause import paused_policy, resumed_policy
 from infex.study.study import Study
 
 
@@ -45,7 +45,7 @@ def asked_one(study: Study, key: str, request: DecisionRequest) -> Decision:
 def asked_all(study: Study, keys: list[str], many: Sequence[DecisionRequest]) -> list[Decision]:
     """The decisions, not yet on disk; if one is refused, none is taken."""
     if not all(map(_is_plain, many)):
-        return ask_rows(study, list(map(_row, keys, many)), durable=False)
+        return study.ask_rows(list(map(_row, keys, many)), durable=False)
     contexts, units = [each.context for each in many], [each.unit for each in many]
     return study.ask_many(keys, contexts=_column(contexts), units=_column(units), durable=False)
 
@@ -65,8 +65,8 @@ def _column(values: list[Any]) -> list[Any] | None:
     return None if values.count(None) == len(values) else values
 
 
-def _row(key: str, request: DecisionRequest) -> AskedRow:
-    return AskedRow(key, request.unit, _options(request))
+def _row(key: str, request: DecisionRequest) -> AskRow:
+    return AskRow(key, request.unit, _options(request))
 
 
 def _options(request: DecisionRequest) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def told_all(study: Study, many: Sequence[RewardRequest]) -> list[RewardAnswer]:
         keys, rewards = [each.key for each in many], [each.reward for each in many]
         states = study.tell_many(keys, rewards, durable=False)
     else:
-        rows = [ToldRow(each.key, each.reward, each.weight, each.part) for each in many]
-        states = tell_rows(study, rows, durable=False)
+        rows = [TellRow(each.key, each.reward, each.weight, each.part) for each in many]
+        states = study.tell_rows(rows, durable=False)
     return [RewardAnswer(each.key, state.value) for each, state in zip(many, states, strict=True)]
 
 
@@ -102,7 +102,7 @@ def amend_study(study: Study, change: AmendmentRequest) -> None:
     """One amendment for each of what is to change; the policy first."""
     policy = None if change.policy is None else thing_of(change.policy)
     if change.explore is not None:
-        before = policy_of(study) if policy is None else policy
+        before = study.policy if policy is None else policy
         policy = resumed_policy(before) if change.explore else paused_policy(before)
     if policy is None and change.allowed is None:
         raise InvalidBody("nothing is to be changed", field="body", expected="policy, allowed or explore")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from infex.errors import InvalidSetting
-from infex.study.addresses import sqlite_path
+from infex.study.stores.base import sqlite_path
 
 
 def token_path(url: str, said: Path | None) -> Path:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol, final
 
 import msgspec
 
-from infex.study.addresses import sqlite_path
 from infex.study.kept_places import PostgresTables, SQLiteFile, truncate_log
+from infex.study.stores.base import sqlite_path
 
 KEPT_SECONDS = 7 * 86_400
 SQLITE_TABLE = """

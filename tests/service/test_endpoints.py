@@ -10,7 +10,7 @@ import pytest
 
 import infex
 from infex.service.service_limits import ServiceLimits
-from infex.study.sqlite_store import SQLiteStore
+from infex.study.stores.sqlite import SQLiteStore
 from tests.service.running import CONTEXT, PRICING, Running, running
 from tests.study.studies import Clock, shop
 from tests.waiting import PATIENCE, until
@@ -170,12 +170,12 @@ class HeldDisk:
         self.sizes: list[int] = []
         append = SQLiteStore.append
 
-        def held(store: Any, name: str, entries: Any) -> None:
+        def held(store: Any, name: str, entries: Any, after: Any) -> None:
             if name == "pricing" and len(entries) and entries[0].kind != "opened":
                 self.sizes.append(len(entries))
                 self.begun.release()
                 assert self.go_on.acquire(timeout=PATIENCE)
-            append(store, name, entries)
+            append(store, name, entries, after)
 
         monkeypatch.setattr(SQLiteStore, "append", held)
 
@@ -196,7 +196,7 @@ def test_nothing_is_answered_before_it_is_on_disk_and_many_share_a_commit(
         assert disk.begun.acquire(timeout=PATIENCE)
         others = [call.begin("POST", DECISIONS, {"key": f"o{n}", "context": CONTEXT}) for n in range(39)]
         study = call.service.studies.of("pricing")
-        until(lambda: study.study._desk.standing.number == 41, "all are decided")
+        until(lambda: study.study.metrics()["entries"] == 41, "all are decided")
         assert not any(each.done() for each in [first, *others])
         more = call("POST", DECISIONS, {"key": "too many", "context": CONTEXT})
         assert (more.status, more.json["error"], more.headers["retry-after"]) == (429, "Overloaded", "1")
@@ -232,10 +232,10 @@ def test_a_disk_that_fails_gives_503_and_the_same_again_is_answered(
 ) -> None:
     append, failing = SQLiteStore.append, [True]
 
-    def failed(store: Any, name: str, entries: Any) -> None:
+    def failed(store: Any, name: str, entries: Any, after: Any) -> None:
         if failing and entries[0].kind != "opened":
             raise infex.errors.StoreFailed("no room is left")
-        append(store, name, entries)
+        append(store, name, entries, after)
 
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)

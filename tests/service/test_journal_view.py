@@ -20,6 +20,7 @@ from infex.service.open_studies import Onlookers, OpenStudies
 from infex.service.past_sums import MOST_SPANS
 from infex.service.service_limits import ServiceLimits
 from infex.service.tokens import TokenFile
+from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
 from tests.service.running import CONTEXT, PRICING, Running, http_scope, living, never, running
 from tests.study.studies import Clock, shop, url_in
@@ -93,16 +94,16 @@ def test_who_is_forgotten_is_shown_no_longer(tmp_path: Path, monkeypatch: pytest
         for number in range(30):
             study.ask(f"k{number}", unit=f"u{number % 3}")
             study.tell(f"k{number}", 0.1 * number)
-        erase, before = study._desk.store.erase, list[str]()
+        erase, before = SQLiteStore.erase, list[str]()
         with contextlib.closing(JournalView(url_in(tmp_path), "shop")) as view:
             read_all(view)
 
-            def look_and_erase(name: str, numbers: list[int]) -> None:
+            def look_and_erase(store: SQLiteStore, name: str, numbers: list[int]) -> None:
                 read_all(view)  # the entry that tells of it is there, and what it tells of as well
                 before.extend(each.key for each in view.latest())
-                erase(name, numbers)
+                erase(store, name, numbers)
 
-            monkeypatch.setattr(study._desk.store, "erase", look_and_erase)
+            monkeypatch.setattr(SQLiteStore, "erase", look_and_erase)
             assert study.forget("u1") == 20
             left = [f"k{number}" for number in reversed(range(30)) if number % 3 != 1]
             assert before == left
@@ -279,7 +280,7 @@ def test_a_journal_that_cannot_be_read_now_is_read_later(
     study, _ = played(tmp_path, 3, Clock())
     with study, contextlib.closing(JournalView(url_in(tmp_path), "shop")) as view:
         with monkeypatch.context() as broken:
-            broken.setattr("infex.service.journal_view.opened_store", failing)
+            broken.setattr("infex.service.journal_view.open_store", failing)
             with pytest.raises(InfexError):
                 view.catch_up()
         read_all(view)

@@ -14,7 +14,7 @@ from infex.service import journal_view, kept_pasts
 from infex.service.journal_view import JournalView
 from infex.service.kept_pasts import KeptPast, SQLitePasts, packed, past_table, unpacked
 from infex.service.past_sums import PastSums
-from infex.study.entries import Mark
+from infex.study.journal import Mark
 from tests.service.past_tables import check_past_table
 from tests.study.studies import Clock, shop, url_in
 
