@@ -209,8 +209,9 @@ class Executor:
         kept, number, now = len(self._unwritten), self._state.number, self.now()
         self._running = True
         try:
-            apply_defaults(self._state, now, self._record)
-            kept, number = len(self._unwritten), self._state.number  # that stays
+            if command.keys:  # which may be of a decision whose time has passed
+                apply_defaults(self._state, now, self._record)
+                kept, number = len(self._unwritten), self._state.number  # that stays
             return command.run(self._state, now, self._record)
         except BaseException as error:
             del self._unwritten[kept:]

@@ -23,8 +23,8 @@ from infex.errors import (
     StoreFailed,
     UnknownDecision,
 )
-from infex.study import study as studies
 from infex.study.commands import AskRow, TellRow
+from infex.study.metrics import count_by_age
 from infex.study.stores.sqlite import SQLiteStore
 from tests.study.studies import Clock, entries_of, replayed, shop
 from tests.waiting import PATIENCE
@@ -156,14 +156,14 @@ def test_nobody_waits_while_the_ages_of_pending_decisions_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting, go_on = threading.Event(), threading.Event()
-    count = studies.count_by_age
+    count = count_by_age
 
     def slowly(*waiting: Any) -> dict[str, int]:
         counting.set()
         assert go_on.wait(PATIENCE)
         return count(*waiting)
 
-    monkeypatch.setattr(studies, "count_by_age", slowly)
+    monkeypatch.setattr("infex.study.study.count_by_age", slowly)
     clock = Clock()
     with shop(tmp_path, clock=clock) as study, ThreadPoolExecutor(2) as pool:
         for n, seconds in enumerate((0, 1, 5, 100_000)):
