@@ -101,7 +101,8 @@ class Executor:
                 self._refuse_ended()
                 self._refuse_nested(self._running)  # whoever gets the lock meanwhile is who runs a command
                 self._execute([job])
-                self._request()
+                if self._unwritten:
+                    self._request()
         return job.future
 
     def _request(self, job: Job | None = None) -> None:
@@ -232,7 +233,7 @@ class Executor:
 
     def _refresh(self, catch_up: bool) -> None:
         """Builds a stale state anew, and applies what others have appended."""
-        if catch_up and not self._writing:
+        if not self._writing and (catch_up or (self._stale and self._doubtful)):
             self._catch_up()
         if self._stale:
             self._state, mark = load_state(self.store, self.name, self._state.given)
