@@ -41,6 +41,7 @@ def state_to_bytes(state: StudyState) -> bytes:
         "v": SNAPSHOT_VERSION,
         "infex": __version__,
         "state": state.to_plain(),
+        "keys": state.keys.to_bytes(),
         "bandit": state.bandit.to_bytes(),
         "frozen": None if state.frozen is None else state.frozen.to_bytes(),
     }
@@ -59,7 +60,8 @@ def state_from_bytes(
         kept = msgspec.msgpack.decode(body)
         if (kept["v"], kept["infex"]) != (SNAPSHOT_VERSION, __version__):
             return None
-        state = StudyState.from_plain(name, kept["state"], kept["bandit"], kept["frozen"], given, history)
+        parts = kept["state"], kept["keys"], kept["bandit"], kept["frozen"]
+        state = StudyState.from_plain(name, *parts, given, history)
     except (InfexError, msgspec.MsgspecError, KeyError, TypeError, ValueError):
         return None
     return state if state.number == snapshot.mark.number else None

@@ -34,6 +34,7 @@ from infex.study.events import (
     event_of,
 )
 from infex.study.journal import Entry, check_seal
+from infex.study.known_keys import KnownKeys
 from infex.study.metrics import Sums, figures_of
 from infex.study.requests import request_digest
 from infex.study.settings import ARM_CHANGES, Rules, Settings, amend, bandit_of, own_objects
@@ -204,7 +205,8 @@ class StudyState:
     """A bandit, the decisions that wait for their rewards, and sums: all that a journal has come to.
 
     `apply` is the only change. `number` is the last entry that was applied. A decision is `open` until its
-    reward is told; then the journal has it, and `find` reads it from there (`history`). `given` are policies,
+    reward is told; then the journal has it, and `find` reads it from there (`history`); of all decisions the
+    `keys` are known. `given` are policies,
     estimators and maps with a user's code. `residues` are what is left of entries that were erased.
     """
 
@@ -228,7 +230,7 @@ class StudyState:
         self.open: dict[str, TrackedDecision] = {}
         self._closed: dict[str, TrackedDecision] = {}  # whose last event may not be on disk yet
         self._looked_up: dict[str, TrackedDecision] = {}
-        self._absent: set[str] = set()  # keys that were looked up, and have no decision
+        self.keys = KnownKeys()  # of all decisions
         self._due: list[tuple[int, int, str]] = []  # when the time of a decision has passed; a heap
         self.sums = Sums()
         self.amendments: list[int] = []  # the entries of changes, oldest first
@@ -249,20 +251,27 @@ class StudyState:
 
     def look_up(self, keys: Iterable[str]) -> None:
         """Reads decisions that are not open from the journal, all at once; `find` finds them then."""
-        wanted = [key for key in dict.fromkeys(keys) if key not in self.open and key not in self._closed]
+        wanted = [
+            key
+            for key in dict.fromkeys(keys)
+            if key not in self.open and key not in self._closed and key in self.keys
+        ]
         entries = [entry for entry in self._history(wanted) if entry.number <= self.number] if wanted else []
         self._looked_up = tracked_decisions(entries)
-        self._absent = set(wanted) - self._looked_up.keys()
 
     def find(self, key: str) -> TrackedDecision | None:
         """The decision of a key, open or not; None if it has none."""
         for known in (self.open, self._closed, self._looked_up):
             if key in known:
                 return known[key]
-        if key in self._absent:
+        if key not in self.keys:
             return None
         self.look_up([key])
-        return self._looked_up.get(key)
+        if key not in self._looked_up:
+            raise DamagedJournal(
+                f"there is a decision {key!r}, and the store does not find it: verify the study"
+            )
+        return self._looked_up[key]
 
     def forget_closed(self, number: int) -> None:
         """Drops closed decisions whose last event is on disk, up to an entry: the journal has them."""
@@ -294,7 +303,7 @@ class StudyState:
         """Takes the next event of the journal."""
         number, content = self.number + 1, event.content
         if number in self.residues:
-            self._apply_residue(self.residues[number])
+            self._apply_residue(event, self.residues[number])
         elif isinstance(content, Decided):
             record = content.record(event.key)
             self.bandit.enter(record)
@@ -318,8 +327,10 @@ class StudyState:
             raise DamagedJournal(f"entry {number} was erased, and nothing says what is left of it")
         self.number = number
 
-    def _apply_residue(self, residue: Residue) -> None:
+    def _apply_residue(self, event: Event, residue: Residue) -> None:
         """Counts a round that was erased; of a reward that was, nothing is left."""
+        if event.kind in DECISIONS:
+            self.keys.add(event.key)
         if residue.t:
             note = None if residue.note is None else policy_state_from_record(residue.note)
             status = None if residue.turn is None else ScheduleStatus(residue.turn)
@@ -329,7 +340,7 @@ class StudyState:
 
     def _await_reward(self, tracked: TrackedDecision) -> None:
         self.open[tracked.key] = tracked
-        self._absent.discard(tracked.key)
+        self.keys.add(tracked.key)
         if self._patience is not None:
             heapq.heappush(self._due, (tracked.at + self._patience, tracked.decided, tracked.key))
 
@@ -386,7 +397,7 @@ class StudyState:
         return figures, [tracked.at for tracked in self.open.values()]
 
     def to_plain(self) -> dict[str, Any]:
-        """All but the bandits, as plain data; of an open decision what the bandit does not keep."""
+        """All but keys and bandits, as plain data; of an open decision what the bandit does not keep."""
         kept = [
             [each.key, each.digest, each.unit, each.at, each.decided, _held_fields(each)]
             for each in self.open.values()
@@ -404,12 +415,13 @@ class StudyState:
     def from_plain(
         name: str,
         kept: Any,
+        keys: bytes,
         bandit: bytes,
         frozen: bytes | None,
         given: Mapping[str, object],
         history: History,
     ) -> StudyState:
-        """The state that `to_plain` gave, and its bandits."""
+        """The state that `to_plain` gave, with its keys and bandits."""
         own = own_objects(kept["settings"], given)
         state = StudyState(name, kept["settings"], given, history, Bandit.from_bytes(bandit, **own))
         state.frozen = None if frozen is None else Bandit.from_bytes(frozen, **own)
@@ -421,6 +433,7 @@ class StudyState:
             decision, on = pending.pop(key) if held is None else (Decision(*held), None)
             fields = key, decision, on, digest, unit, at, decided, decided
             state._await_reward(TrackedDecision(*fields, on_since=state.number, held_out=held is not None))
+        state.keys = KnownKeys(keys)
         if pending:
             raise DamagedFile("decisions are pending in the snapshot that the study does not know")
         return state
@@ -429,7 +442,7 @@ class StudyState:
         """A hash of all that matters: two states with the same go on in the same way."""
         body = msgspec.msgpack.encode(self.to_plain(), order="sorted")
         frozen = "" if self.frozen is None else self.frozen.digest()
-        whole = body + self.bandit.digest().encode() + frozen.encode()
+        whole = body + self.keys.to_bytes() + self.bandit.digest().encode() + frozen.encode()
         return blake2b(whole, digest_size=32).hexdigest()
 
 

@@ -299,14 +299,9 @@ class Study:
         return self._executor.read(look)
 
     def count_new(self, keys: Collection[str]) -> int:
-        """How many of these keys have no decision."""
-        wanted = set(keys)
-
-        def look(state: StudyState) -> int:
-            state.look_up(wanted)
-            return sum(state.find(key) is None for key in wanted)
-
-        return self._executor.read(look)
+        """How many of these keys have no decision, as far as this process knows."""
+        known = self._executor.state.keys
+        return sum(key not in known for key in set(keys))
 
     def check_settings(self, given: Mapping[str, object]) -> None:
         """Refuses settings that differ from those in force (OtherSettings says which)."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from infex.errors import DamagedJournal
 from infex.study.journal import BEGINNING, Draft, entries_from_rows, linked, verified
+from infex.study.known_keys import KnownKeys
 from infex.study.metrics import Drift
 from infex.testing.stores import changes, drafts
 
@@ -68,6 +69,20 @@ def test_rows_are_entries_whole_or_erased_and_nothing_between() -> None:
         damaged = tuple(value if place == field else part for place, part in enumerate(rows[1]))
         with pytest.raises(DamagedJournal, match="a field has another type"):
             entries_from_rows([rows[0], damaged, erased])
+
+
+@given(st.lists(TEXTS), st.lists(TEXTS), st.lists(TEXTS))
+def test_keys_are_known_also_after_they_were_written_and_read(
+    sorted_in: list[str], added: list[str], asked: list[str]
+) -> None:
+    before = KnownKeys()
+    for key in sorted_in:
+        before.add(key)
+    keys = KnownKeys(before.to_bytes())
+    for key in added:
+        keys.add(key)
+    known = {*sorted_in, *added}
+    assert [key in keys for key in asked] == [key in known for key in asked]
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1))

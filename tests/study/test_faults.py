@@ -161,6 +161,28 @@ def test_many_flipped_bytes_are_said_or_do_not_matter(tmp_path: Path) -> None:
     flip_bytes(tmp_path, 1500)
 
 
+def test_a_key_that_a_damaged_index_does_not_find_is_never_decided_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shop(tmp_path) as study:
+        study.ask_many(["a", "b"])
+        study.tell("a", 0.5)
+    with monkeypatch.context() as damaged, shop(tmp_path) as study:
+        damaged.setattr(SQLiteStore, "of_keys", lambda *_: [])
+        for call in (
+            lambda: study.ask("a"),
+            lambda: study.ask_many(["c", "a"]),
+            lambda: study.tell("a", 0.5),
+        ):
+            with pytest.raises(
+                DamagedJournal, match="there is a decision 'a', and the store does not find it"
+            ):
+                call()
+        assert study.ask("c").t == 3
+    with shop(tmp_path) as study:
+        assert study.ask("a").t == 1
+
+
 def test_a_cut_file_is_never_taken_for_a_new_one(tmp_path: Path) -> None:
     with shop(tmp_path) as study:
         study.ask_many([f"k{n}" for n in range(60)])
