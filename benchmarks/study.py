@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 import infex
-from infex.study.opening import replayed
+from infex.study.snapshot import replay_journal
+from infex.study.stores.base import reading
 from infex.study.study import Study
 
 THREADS = 64
@@ -110,10 +111,11 @@ def long_study(decisions: int = LONG) -> LongStudy:
         study = begun(url)
         opened = time.perf_counter() - start
         start = time.perf_counter()
-        standing, _ = replayed(study._desk.store, "shop", {}, snapshots=False)
+        with reading(url) as store:
+            state, _ = replay_journal(store, "shop", {})
         seconds = time.perf_counter() - start
         study.close()
-    return LongStudy(decisions, opened, standing.bandit.t / seconds, grown / decisions)
+    return LongStudy(decisions, opened, state.bandit.t / seconds, grown / decisions)
 
 
 def postgres() -> float:

@@ -55,7 +55,7 @@ if _TYPE_CHECKING:
     from infex import testing as testing
     from infex.client import AsyncClient as AsyncClient
     from infex.client import Client as Client
-    from infex.study.addresses import studies as studies
+    from infex.study.stores.base import studies as studies
     from infex.study.study import Study as Study
 
 _MODULES = (
@@ -73,7 +73,7 @@ _LAZY = {
     "AsyncClient": "infex.client",
     "Client": "infex.client",
     "Study": "infex.study.study",
-    "studies": "infex.study.addresses",
+    "studies": "infex.study.stores.base",
 }
 
 

@@ -34,7 +34,7 @@ def serve(
     infex serve --db sqlite:///shop.db --host 0.0.0.0 --host-name bandit.example.com
     """
     from infex.service.server import LOG, Listening, log_to_standard_error, serve, serve_demo
-    from infex.study.addresses import without_password
+    from infex.study.stores.base import without_password
 
     if (url is None) != demo:
         raise InvalidSetting("say --db URL, or --demo")

@@ -38,7 +38,7 @@ def _say(found: Any, json_wanted: bool, lines: list[str]) -> None:
 @_json
 def list_studies(url: str, json_wanted: bool) -> None:
     """The studies that are kept at URL."""
-    from infex.study.inspecting import listed
+    from infex.study.inspection import list_studies as listed
 
     rows = listed(url)
     lines = [f"{row['name']}: {row['entries']} entries since {row['opened']}" for row in rows]
@@ -51,9 +51,9 @@ def list_studies(url: str, json_wanted: bool) -> None:
 @_json
 def show(url: str, name: str, json_wanted: bool) -> None:
     """The settings of a study, its amendments, and a checkpoint to be kept elsewhere."""
-    from infex.study.inspecting import shown_study
+    from infex.study.inspection import describe_study
 
-    found = shown_study(url, name)
+    found = describe_study(url, name)
     lines = [f"{name}: {found['entries']} entries, begun by infex {found['infex']}"]
     lines += [f"  {word}: {value}" for word, value in found["settings"].items() if value is not None]
     lines += map(_amendment, found["amendments"])
@@ -73,7 +73,7 @@ def _amendment(each: dict[str, Any]) -> str:
 @_json
 def log(url: str, name: str, key: str | None, last: int | None, contents: bool, json_wanted: bool) -> None:
     """The entries of a journal; contexts are not shown unless they are asked for."""
-    from infex.study.inspecting import log_rows
+    from infex.study.inspection import log_rows
 
     rows = log_rows(url, name, key, last, contents)
     _say(rows, json_wanted, [_entry(row, contents) for row in rows])
@@ -93,8 +93,8 @@ def _entry(row: dict[str, Any], contents: bool) -> str:
 @_json
 def explain(url: str, name: str, key: str, contents: bool, json_wanted: bool) -> None:
     """Why a decision was taken, decided once more from the journal to prove it."""
-    from infex.study.explaining_cases import explanation_of
-    from infex.study.inspecting import reading
+    from infex.study.explain import explain as explanation_of
+    from infex.study.stores.base import reading
 
     with reading(url, name) as store:
         found = explanation_of(store, name, {}, key, contents).plain()
@@ -132,8 +132,8 @@ def export(url: str, name: str, out: Path, json_wanted: bool) -> None:
 
     The column held_out says which were for units that are held out.
     """
-    from infex.study.exporting import export as write
-    from infex.study.inspecting import reading
+    from infex.study.export import export as write
+    from infex.study.stores.base import reading
 
     with reading(url, name) as store:
         count, held = write(store, name, {}, out)
@@ -151,8 +151,8 @@ def verify(url: str, name: str, checkpoint: str | None, json_wanted: bool) -> No
 
     The exit code is 1 if one does not.
     """
-    from infex.study.inspecting import reading
-    from infex.study.verifying import verdict_of
+    from infex.study.stores.base import reading
+    from infex.study.verify import verify as verdict_of
 
     with reading(url, name) as store:
         found = verdict_of(store, name, {}, checkpoint)
@@ -171,7 +171,7 @@ def verify(url: str, name: str, checkpoint: str | None, json_wanted: bool) -> No
 @_json
 def backup(url: str, file: Path, json_wanted: bool) -> None:
     """Copies all studies at URL into a new FILE, while they are in use."""
-    from infex.study.inspecting import back_up
+    from infex.study.inspection import back_up
 
     names = back_up(url, file)
     _say({"studies": names, "file": str(file)}, json_wanted, [f"{len(names)} studies in {file}"])
@@ -183,8 +183,8 @@ def backup(url: str, file: Path, json_wanted: bool) -> None:
 @_json
 def restore(file: Path, url: str, json_wanted: bool) -> None:
     """Brings the studies of a backup to URL, which must have none of their names."""
-    from infex.study.addresses import without_password
-    from infex.study.inspecting import restore as bring
+    from infex.study.inspection import restore as bring
+    from infex.study.stores.base import without_password
 
     names, there = bring(file, url), without_password(url)
     _say({"studies": names, "url": there}, json_wanted, [f"{len(names)} studies at {there}"])
@@ -254,7 +254,7 @@ def forget(url: str, name: str, unit: str, reason: str, json_wanted: bool) -> No
 @_json
 def metrics(url: str, name: str, json_wanted: bool) -> None:
     """Figures for operations: rewards by state, delays, exploration, days."""
-    from infex.study.inspecting import metrics_at
+    from infex.study.inspection import metrics_at
 
     found = metrics_at(url, name, int(time.time() * 1_000_000))
     _say(found, json_wanted, [f"{word}: {value}" for word, value in found.items()])

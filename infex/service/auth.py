@@ -23,7 +23,7 @@ import msgspec
 from infex.checks import one_of
 from infex.errors import DamagedFile, InvalidSetting, UnknownToken
 from infex.files import OWNER_ALONE, replace
-from infex.study.addresses import sqlite_path
+from infex.study.stores.base import sqlite_path
 
 LOG = logging.getLogger("infex.service")
 TOKEN_FILE_VERSION = 1

@@ -13,20 +13,18 @@ from typing import Any, final
 import msgspec
 
 from infex.errors import DamagedJournal, InfexError
-from infex.study.addresses import opened_store
-from infex.study.cases import EntryKind
-from infex.study.contents import AmendmentContent, DecisionGist, ForgottenContent, RewardContent, content_of
-from infex.study.entries import BEGINNING, Entry, Mark
-from infex.study.store import Store
+from infex.study.events import Amended, Decided, EventKind, Forgotten, Rewarded, content_of
+from infex.study.journal import BEGINNING, Entry, Mark
+from infex.study.stores.base import Store, open_store
 
 MOST_SPANS, MOST_MARKS, MOST_AMENDMENTS, MOST_RECENT = 120, 600, 50, 1000
 PAGE = 2000  # entries that are read at once
 SKIPPED = ("owed", "dropped")  # statuses of a schedule where exploration was due and did not happen
 STATE_AFTER = {
-    EntryKind.REWARD.value: "rewarded",
-    EntryKind.DEFAULTED.value: "defaulted",
-    EntryKind.LATE.value: "late",
-    EntryKind.CORRECTION.value: "corrected",
+    EventKind.REWARD.value: "rewarded",
+    EventKind.DEFAULTED.value: "defaulted",
+    EventKind.LATE.value: "late",
+    EventKind.CORRECTION.value: "corrected",
 }
 
 
@@ -118,7 +116,7 @@ class History:
             return len(page) == most
 
     def _page(self, most: int) -> list[Entry]:
-        self._store = self._store or opened_store(self._url, reading=True)
+        self._store = self._store or open_store(self._url, reading=True)
         try:
             return list(self._store.read(self._name, self._end, most))
         except DamagedJournal:
@@ -167,9 +165,9 @@ class History:
 
     def _forgets(self, entry: Entry) -> bool:
         """Does an entry tell of something erased that was read before?"""
-        if entry.kind != EntryKind.FORGOTTEN or entry.content is None:
+        if entry.kind != EventKind.FORGOTTEN or entry.content is None:
             return False
-        content = content_of(ForgottenContent, entry.number, entry.content)
+        content = content_of(Forgotten, entry)
         new = {residue.number for residue in content.residues} - self._erased
         self._erased |= new
         return bool(new)
@@ -178,18 +176,18 @@ class History:
         self._end = Mark(entry.number, entry.link)
         if entry.content is None or entry.number in self._erased:
             self._erased.add(entry.number)
-        elif entry.kind == EntryKind.DECISION:
-            self._enter_decision(entry, content_of(DecisionGist, entry.number, entry.content))
+        elif entry.kind == EventKind.DECISION:
+            self._enter_decision(entry, content_of(Decided, entry))
         elif entry.kind in STATE_AFTER:
-            self._enter_reward(entry, content_of(RewardContent, entry.number, entry.content))
-        elif entry.kind == EntryKind.AMENDMENT:
-            change = content_of(AmendmentContent, entry.number, entry.content)
+            self._enter_reward(entry, content_of(Rewarded, entry))
+        elif entry.kind == EventKind.AMENDMENT:
+            change = content_of(Amended, entry)
             self._amendments.append(
                 {"entry": entry.number, "at": entry.at / 1e6, "what": change.what, "reason": change.reason}
             )
             del self._amendments[:-MOST_AMENDMENTS]
 
-    def _enter_decision(self, entry: Entry, content: DecisionGist) -> None:
+    def _enter_decision(self, entry: Entry, content: Decided) -> None:
         arm, at = str(content.arm if content.label is None else content.label), entry.at / 1e6
         different = content.explored and content.arm != content.greedy
         skipped = not content.explored and content.turn in SKIPPED
@@ -213,11 +211,11 @@ class History:
             self._marks.append({"round": content.t, "at": at, "arm": arm, **known})
             del self._marks[:-MOST_MARKS]
 
-    def _enter_reward(self, entry: Entry, content: RewardContent) -> None:
+    def _enter_reward(self, entry: Entry, content: Rewarded) -> None:
         known = self._recent.get(entry.key)
         if known is not None:
             known.state, known.reward = STATE_AFTER[entry.kind], content.reward
-        if content.reward is not None and entry.kind == EntryKind.REWARD and self._spans:
+        if content.reward is not None and entry.kind == EventKind.REWARD and self._spans:
             self._spans[-1].rewards += 1
             self._spans[-1].reward += content.reward
 

@@ -34,18 +34,9 @@ from infex.service.schemas import (
     StudyRequest,
     plain_figures,
 )
-from infex.study.addresses import sqlite_path, studies
-from infex.study.row_batches import AskedRow, ToldRow, ask_rows, tell_rows
-from infex.study.showing import (
-    new_count,
-    paused_policy,
-    pending_count,
-    planned_count,
-    policy_of,
-    refuse_other_settings,
-    resumed_policy,
-    shown_study,
-)
+from infex.study.commands import AskRow, TellRow
+from infex.study.pause import paused_policy, planned_count, resumed_policy
+from infex.study.stores.base import sqlite_path, studies
 from infex.study.study import Study
 
 LOG = logging.getLogger("infex.service")
@@ -85,8 +76,8 @@ class ServedStudy:
             or any(v is not None for v in (each.arms, each.labels, each.allowed, each.offered))
             for each in many
         ):
-            rows = [AskedRow(key, each.unit, _options(each)) for key, each in zip(keys, many, strict=True)]
-            return await self.queue.call(lambda study: ask_rows(study, rows, durable=False))
+            rows = [AskRow(key, each.unit, _options(each)) for key, each in zip(keys, many, strict=True)]
+            return await self.queue.call(lambda study: study.ask_rows(rows, durable=False))
         contexts, units = [each.context for each in many], [each.unit for each in many]
         columns: dict[str, Any] = {"contexts": _column(contexts), "units": _column(units)}
         return await self.queue.call(lambda study: study.ask_many(keys, durable=False, **columns))
@@ -106,21 +97,21 @@ class ServedStudy:
             states = await self.queue.call(lambda study: study.tell_many(keys, rewards, durable=False))
         else:
             rows = [
-                ToldRow(key, each.reward, each.weight, each.part)
+                TellRow(key, each.reward, each.weight, each.part)
                 for key, each in zip(keys, many, strict=True)
             ]
-            states = await self.queue.call(lambda study: tell_rows(study, rows, durable=False))
+            states = await self.queue.call(lambda study: study.tell_rows(rows, durable=False))
         return [RewardAnswer(key, str(state)) for key, state in zip(keys, states, strict=True)]
 
     def _refuse_pending(self, keys: Sequence[str]) -> None:
         """Refuses what would wait beside too many others; who asks again for a known key is answered."""
-        pending, most = pending_count(self.study), self._limits.pending
-        if pending + len(keys) > most and (new := new_count(self.study, keys)) and pending + new > most:
+        pending, most = self.study.pending_count, self._limits.pending
+        if pending + len(keys) > most and (new := self.study.count_new(keys)) and pending + new > most:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
 
     def amend(self, change: AmendmentRequest) -> None:
         """Changes policy and allowed arms; a policy that is in force already is no change."""
-        before = policy_of(self.study)
+        before = self.study.policy
         policy = before if change.policy is None else parsed(change.policy)
         if change.explore is not None:
             policy = resumed_policy(policy) if change.explore else paused_policy(policy)
@@ -132,7 +123,7 @@ class ServedStudy:
 
     def summary(self) -> StudyAnswer:
         """The study as the page shows it among others."""
-        shown, figures = shown_study(self.study), plain_figures(self.study.metrics())
+        shown, figures = self.study.summary(), plain_figures(self.study.metrics())
         figures |= {
             "waiting": self.queue.waiting,
             "alarms": alarms_of(figures),
@@ -148,14 +139,14 @@ class ServedStudy:
 
     def past(self) -> dict[str, Any]:
         """The history of the journal, and how many explorations the policy in force plans over it."""
-        past, policy = self.history.plain(), resumed_policy(policy_of(self.study))
+        past, policy = self.history.plain(), resumed_policy(self.study.policy)
         counts = [planned_count(policy, 1, span["last"]) for span in past["stretches"]]
         return past | {"planned": None if None in counts else counts}
 
     def preview(self, policy: str | dict[str, Any]) -> PreviewAnswer:
         """How often a policy would explore in as many rounds as the busier of the last two days had, UTC."""
         wanted, today = parsed(policy), datetime.now(UTC).date()
-        first, days = shown_study(self.study).rounds + 1, self.study.metrics()["days"]
+        first, days = self.study.summary().rounds + 1, self.study.metrics()["days"]
         lately = {str(today - timedelta(back)) for back in (0, 1)} & days.keys()
         rounds, basis = ROUNDS_ASSUMED, "assumed: nothing was decided today or yesterday (UTC)"
         if lately:
@@ -168,7 +159,7 @@ class ServedStudy:
             rounds=rounds,
             basis=basis,
             explorations=planned_count(wanted, first, last),
-            now=planned_count(policy_of(self.study), first, last),
+            now=planned_count(self.study.policy, first, last),
         )
 
 
@@ -301,7 +292,7 @@ class Studies:
             if self._closed:
                 raise NotReady("the service is closing down")
             if name in self._open_studies:
-                refuse_other_settings(self._open_studies[name].study, settings)
+                self._open_studies[name].study.check_settings(settings)
                 return self._open_studies[name]
             if len(self._open_studies) >= self._limits.studies:
                 raise Overloaded(f"{len(self._open_studies)} studies are open, which is all that are allowed")

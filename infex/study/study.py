@@ -7,6 +7,7 @@
     study.explain(key), study.metrics(), study.state(key)
     study.estimates(context=...), study.intervals(context=...), study.exploration()
     study.amend(policy=..., reason="..."), add_arms, remove_arms, extend
+    study.verify(), study.export(path), study.forget(unit), study.correct(key, reward)
     study.flush(), study.close(); it is a context manager
     infex.studies(url)                             the names of the studies there
 
@@ -18,55 +19,54 @@ is safe), StoreInUse (another process has the file).
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self, final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Label
-from infex.bandit import Decision, Exploration
-from infex.errors import (
-    InvalidSetting,
-    StoreFailed,
-)
+from infex.bandit import Bandit, Decision, Exploration
+from infex.errors import InvalidSetting, StoreFailed
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.policies.base import Policy, checked
-from infex.study.addresses import claimed_store, release_store, sqlite_path, without_password
-from infex.study.amending import kept_policy
-from infex.study.cases import RewardState
-from infex.study.desk import Desk, LocalDesk
-from infex.study.entries import BEGINNING, Mark
-from infex.study.erasing import forget_unit
-from infex.study.explaining_cases import Explanation, explanation_of
-from infex.study.given_rows import in_places, question_of, questions_of, refuse_lengths, reward_content
-from infex.study.lifting import Lift, lift_of
-from infex.study.moves import (
-    KeyedReward,
-    amend_one,
-    ask_all,
-    ask_one,
-    correct_one,
-    known_case,
-    row_by_row,
-    tell_all,
-    tell_one,
-)
-from infex.study.opening import opened_standing
-from infex.study.plain_requests import checked_key, checked_unit, plain_value
-from infex.study.shared_desk import SharedDesk
-from infex.study.standing import Standing
-from infex.study.store import Store
-from infex.study.study_figures import figures_of
+from infex.registry import label_of
+from infex.study.commands import Amend, Ask, AskRow, Batch, Correct, Flush, Tell, TellRow, each_row, found
+from infex.study.erase import forget_unit
+from infex.study.executor import Executor
+from infex.study.explain import Explanation, explain
+from infex.study.export import Exported, export
+from infex.study.lift import Lift, lift_of
+from infex.study.metrics import count_by_age
+from infex.study.pause import Limit, is_paused, limits_of
+from infex.study.requests import check_lengths, checked_key, checked_unit, plain_value, rows_of
+from infex.study.settings import check_settings, policy_to_plain
+from infex.study.snapshot import open_state
+from infex.study.state import RewardState, StudyState
+from infex.study.stores.base import claim_store, release_store, without_password
+from infex.study.verify import Verdict, verify
+
+
+class Summary(NamedTuple):
+    """A study in short: its policy as text, whether exploring is paused, its arms, rounds and limits."""
+
+    policy: str
+    paused: bool
+    labels: tuple[Label, ...] | None
+    rounds: int
+    limits: tuple[Limit, ...]
 
 
 @final
 class Study:
     """A bandit with a journal: what was acknowledged is never lost, and replay gives the same state.
 
-    `Study.open` makes one: `url` is that of its database, `name` its name there, and `desk` does its work.
+    `Study.open` makes one: `url` is that of its database, `name` its name there; `executor` does its work.
 
     >>> import tempfile, infex
     >>> folder = tempfile.TemporaryDirectory()
@@ -83,8 +83,8 @@ class Study:
     >>> folder.cleanup()
     """
 
-    def __init__(self, url: str, name: str, desk: Desk) -> None:
-        self.url, self.name, self._desk = url, name, desk
+    def __init__(self, url: str, name: str, executor: Executor) -> None:
+        self.url, self.name, self._executor = url, name, executor
         self._open = threading.Lock()  # held by whoever closes it, for good
 
     @staticmethod
@@ -98,11 +98,10 @@ class Study:
         """
         if not isinstance(name, str) or not name:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
-        store = claimed_store(url, name)
+        store = claim_store(url, name)
         try:
-            at = int(clock() * 1_000_000)
-            standing, mark = opened_standing(store, name, settings, at)
-            return Study(url, name, _desk_at(url)(store, name, standing, mark, clock))
+            state, mark = open_state(store, name, settings, int(clock() * 1_000_000))
+            return Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
             raise
@@ -126,9 +125,8 @@ class Study:
         decision is on disk when this returns; with `durable=False` it will be, unless the process or its
         machine fails before: `flush` waits for it. PostgreSQL always waits.
         """
-        words = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
-        question = question_of(key, unit, words)
-        return self._desk.run(lambda: ask_one(self._desk, question), durable)
+        options = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
+        return self._executor.run(Ask.of(key, unit, options), durable)
 
     def ask_many(
         self,
@@ -146,11 +144,21 @@ class Study:
         table, or a mapping of columns. What else is given is the same for all. If one is refused, the error
         names its row, and nothing was decided.
         """
-        of_each = [None] * len(keys) if units is None else list(units)
-        given = {"context": in_places(contexts), "arms": in_places(arms)}
-        refuse_lengths(len(keys), given | {"units": of_each})
-        questions = questions_of(keys, of_each, given, more)
-        return self._desk.run(lambda: ask_all(self._desk, questions), durable)
+        columns = {"context": rows_of(contexts), "arms": rows_of(arms)}
+        column_of_units = [None] * len(keys) if units is None else list(units)
+        check_lengths(len(keys), columns | {"units": column_of_units})
+        given = {word: column for word, column in columns.items() if column is not None}
+        rows = [
+            AskRow(key, unit, {word: column[row] for word, column in given.items()} | more)
+            for row, (key, unit) in enumerate(zip(keys, column_of_units, strict=True))
+        ]
+        return self.ask_rows(rows, durable=durable)
+
+    def ask_rows(self, rows: Sequence[AskRow], *, durable: bool = True) -> list[Decision]:
+        """As `ask_many`, for rows that differ in more than contexts; a refusal has the `row` too."""
+        keys = [row.key for row in rows]
+        commands = each_row(rows, keys, lambda row: Ask.of(row.key, row.unit, row.options))
+        return self._executor.run(Batch(commands), durable)
 
     def tell(
         self,
@@ -167,8 +175,7 @@ class Study:
         with `again="sum"`: then rewards add up, and each `part` that has a name counts once. What comes
         after the study's `wait` is kept, not learnt, and marked late. `weight` is that of `Bandit.tell`.
         """
-        content = reward_content(reward, weight, part)
-        return self._desk.run(lambda: tell_one(self._desk, KeyedReward(key, content)), durable)
+        return self._executor.run(Tell.of(key, reward, weight, part), durable)
 
     def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
         """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
@@ -179,8 +186,7 @@ class Study:
         correction cannot be exact: some estimators whose rewards count by their order, and removed arms of
         `hybrid` maps.
         """
-        content = reward_content(reward, reason=reason)
-        return self._desk.run(lambda: correct_one(self._desk, key, content), True)
+        return self._executor.run(Correct.of(key, reward, reason))
 
     def forget(self, unit: str, *, reason: str = "") -> int:
         """Erases all that is kept of a unit: contexts, decisions, rewards; how many entries that was.
@@ -189,7 +195,7 @@ class Study:
         rounds were taken and how they count for the schedule and its limits stays, and so do the keys and
         times of the entries, and the chain of hashes.
         """
-        return forget_unit(self._desk, checked_unit(unit), reason)
+        return forget_unit(self._executor, checked_unit(unit), reason)
 
     def tell_many(
         self, keys: Sequence[str], rewards: Sequence[float], *, durable: bool = True
@@ -198,14 +204,19 @@ class Study:
 
         If one is refused, the error names its row, and none was told.
         """
-        refuse_lengths(len(keys), {"rewards": rewards})
-        told = list(rewards)  # by place: a Series would be read by its index
-        every = row_by_row(keys, lambda row, key: KeyedReward(key, reward_content(told[row])))
-        return self._desk.run(lambda: tell_all(self._desk, every), durable)
+        check_lengths(len(keys), {"rewards": rewards})
+        rows = map(TellRow, keys, list(rewards))  # by place: a Series would be read by its index
+        return self.tell_rows(list(rows), durable=durable)
+
+    def tell_rows(self, rows: Sequence[TellRow], *, durable: bool = True) -> list[RewardState]:
+        """As `tell_many`, for rows with weights or parts; a refusal has the `row` too."""
+        commands = each_row(rows, [row.key for row in rows], lambda row: Tell.of(*row))
+        return self._executor.run(Batch(commands), durable)
 
     def state(self, key: str) -> RewardState:
         """How far the reward of a decision has come."""
-        return self._desk.look(lambda: known_case(self._desk, key)).state
+        name = checked_key(key)
+        return self._executor.read(lambda state: found(state, name).state)
 
     def explain(self, key: str, *, prove: bool = True, contents: bool = False) -> Explanation:
         """Why a decision was taken, and what became of it.
@@ -214,10 +225,23 @@ class Study:
         all offers, the share of each feature, and that nothing else could have been decided. It takes time
         in a long journal. With `contents` it shows the context and the unit too.
         """
-        desk = self._desk
         self.flush()
-        given = desk.look(lambda: desk.standing.given)
-        return explanation_of(desk.store, self.name, dict(given), checked_key(key), contents, prove)
+        executor = self._executor
+        given = executor.state.given
+        return explain(executor.store, self.name, given, checked_key(key), contents, prove)
+
+    def verify(self, checkpoint: str | None = None) -> Verdict:
+        """Replays the whole journal, decides every decision once more, and says what does not fit, if any.
+
+        `checkpoint` is that of a verdict from before, kept elsewhere: the journal must still go on from it.
+        """
+        self.flush()
+        return verify(self._executor.store, self.name, self._executor.state.given, checkpoint)
+
+    def export(self, path: str | Path) -> Exported:
+        """Writes all decisions with their rewards as a log in Parquet, for `infex.evaluation.read`."""
+        self.flush()
+        return export(self._executor.store, self.name, self._executor.state.given, Path(path))
 
     def estimates(
         self,
@@ -227,7 +251,7 @@ class Study:
         context: object = None,
     ) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls; as `Bandit.estimates` gives them."""
-        return self._desk.look(lambda: self._desk.standing.bandit.estimates(arms, labels, context=context))
+        return self._executor.read(lambda state: state.bandit.estimates(arms, labels, context=context))
 
     def intervals(
         self,
@@ -238,13 +262,49 @@ class Study:
         context: object = None,
     ) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls; as `Bandit.intervals` gives them."""
-        return self._desk.look(
-            lambda: self._desk.standing.bandit.intervals(level, arms, labels, context=context)
-        )
+        return self._executor.read(lambda state: state.bandit.intervals(level, arms, labels, context=context))
 
     def exploration(self) -> Exploration:
         """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
-        return self._desk.look(lambda: self._desk.standing.bandit.exploration())
+        return self._executor.read(lambda state: state.bandit.exploration())
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._executor.read(lambda state: state.bandit.policy)
+
+    @property
+    def pending_count(self) -> int:
+        """How many decisions wait for their rewards, as far as this process knows."""
+        return len(self._executor.state.open)
+
+    def bandit(self) -> Bandit:
+        """A copy of the bandit as it is now, to look at, to save, or to go on with elsewhere."""
+        return self._executor.read(lambda state: copy.deepcopy(state.bandit))
+
+    def digest(self) -> str:
+        """A hash of the state: the same for studies that go on in the same way, in any process."""
+        return self._executor.read(lambda state: state.digest())
+
+    def summary(self) -> Summary:
+        """What is in force now."""
+
+        def look(state: StudyState) -> Summary:
+            bandit = state.bandit
+            labels = None if bandit.labels is None else tuple(bandit.labels)
+            limits = tuple(limits_of(bandit.policy))
+            return Summary(label_of(bandit.policy), is_paused(bandit.policy), labels, bandit.t, limits)
+
+        return self._executor.read(look)
+
+    def count_new(self, keys: Collection[str]) -> int:
+        """How many of these keys have no decision, as far as this process knows."""
+        known = self._executor.state.keys
+        return sum(key not in known for key in set(keys))
+
+    def check_settings(self, given: Mapping[str, object]) -> None:
+        """Refuses settings that differ from those in force (OtherSettings says which)."""
+        self._executor.read(lambda state: check_settings(self.name, state.settings, given))
 
     def metrics(self) -> dict[str, Any]:
         """Figures for operations, as plain numbers: decisions, rewards by state, delay, exploration, days.
@@ -254,7 +314,8 @@ class Study:
         without those held out, and so do all other figures: `delay`, `exploration`, `reasons`, `days`,
         `residuals`.
         """
-        return self._desk.look(lambda: figures_of(self._desk.standing, self._desk.now())).whole()
+        figures, times = self._executor.read(lambda state: state.metrics())
+        return figures | {"pending_by_age": count_by_age(times, self._executor.now())}
 
     def lift(self, confidence: float = 0.95) -> Lift:
         """What the study gains over those who are held out: the difference of mean rewards, and its interval.
@@ -263,8 +324,8 @@ class Study:
         rule. All of the journal is read.
         """
         self.flush()
-        entries = self._desk.store.read(self.name, BEGINNING)
-        return lift_of(entries, self._desk.standing.rules, self._desk.now(), confidence)
+        executor = self._executor
+        return lift_of(executor.store.read(self.name), executor.state.rules, executor.now(), confidence)
 
     def amend(
         self,
@@ -277,14 +338,15 @@ class Study:
     ) -> None:
         """Changes the policy with its schedule and limits, the arms that may be tried, or how pending count.
 
-        It is an entry of the journal with its `reason`. Nothing learnt and nothing spent is lost. A policy of
-        your own class is kept as `module:Class(settings)`, so its module must be importable. Arms come
-        and go by `add_arms` and `remove_arms`, features by `extend`. With `freeze`, those who are held out
-        are decided for by the greedy arm of the present state from now on.
+        Each change is an entry of the journal with its `reason`; if one is refused, none is made. Nothing
+        learnt and nothing spent is lost. A policy of your own class is kept as `module:Class(settings)`, so
+        its module must be importable. Arms come and go by `add_arms` and `remove_arms`, features by `extend`.
+        With `freeze`, those who are held out are decided for by the greedy arm of the present state from now
+        on.
         """
         changes: list[tuple[str, object]] = []
         if policy is not None:
-            changes.append(("policy", kept_policy(checked("policy", policy))))
+            changes.append(("policy", policy_to_plain(checked("policy", policy))))
         if allowed is not None:
             changes.append(("allowed", plain_value("allowed", allowed)))
         if pending is not None:
@@ -293,17 +355,17 @@ class Study:
             changes.append(("freeze", True))
         if not changes:
             raise InvalidSetting("amend changes a policy, allowed or pending, or freezes: none was given")
-        for what, to in changes:
-            amend_one(self._desk, what, to, reason)
+        self._executor.run(Amend(changes, reason))
 
     def add_arms(self, arms: Any, labels: Iterable[Label] | None = None, *, reason: str = "") -> None:
         """Puts new arms behind those there are, as `Bandit.add_arms` does; an entry of the journal."""
         names = None if labels is None else plain_value("labels", list(labels))
-        amend_one(self._desk, "add arms", {"arms": plain_value("arms", arms), "labels": names}, reason)
+        to = {"arms": plain_value("arms", arms), "labels": names}
+        self._executor.run(Amend([("add arms", to)], reason))
 
     def remove_arms(self, which: object, *, reason: str = "") -> None:
         """Takes arms away, as `Bandit.remove_arms` does; an entry of the journal."""
-        amend_one(self._desk, "remove arms", plain_value("which", which), reason)
+        self._executor.run(Amend([("remove arms", plain_value("which", which))], reason))
 
     def extend(
         self,
@@ -317,26 +379,31 @@ class Study:
         """Adds features to contexts or arms, as `Bandit.extend` does; an entry of the journal."""
         words = {"more": more, "numbers": dict(numbers), "categories": dict(categories), "longest": longest}
         given = {word: plain_value(word, value) for word, value in words.items() if value not in (None, {})}
-        amend_one(self._desk, "extend", given, reason)
+        self._executor.run(Amend([("extend", given)], reason))
 
     def flush(self) -> None:
         """Returns when all that was asked and told is on disk."""
-        self._desk.flush()
+        self._executor.flush()
 
     def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
         """Calls, from any thread, when all that was asked and told is on disk, or with why it is not.
 
         `call` must return at once, and not use the study: whoever waits for the disk waits for it, too.
         """
-        self._desk.when_flushed(call)
+
+        def called(flushed: Future[None]) -> None:
+            error = flushed.exception()
+            call(error if error is None or isinstance(error, StoreFailed) else StoreFailed(str(error)))
+
+        self._executor.submit(Flush()).add_done_callback(called)
 
     def close(self) -> None:
         """Writes what is left, and lets go of the store."""
         if self._open.acquire(blocking=False):
             try:
-                self._desk.close()
+                self._executor.close()
             finally:
-                release_store(self.url, self.name, self._desk.store)
+                release_store(self.url, self.name, self._executor.store)
 
     def __enter__(self) -> Self:
         return self
@@ -345,10 +412,4 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        bandit = self._desk.standing.bandit
-        return f"Study({self.name!r} at {without_password(self.url)}, {bandit!r})"
-
-
-def _desk_at(url: str) -> Callable[[Store, str, Standing, Mark, Callable[[], float]], Desk]:
-    """How work is done at a URL: SQLite is for one process, PostgreSQL for several."""
-    return SharedDesk if sqlite_path(url) is None else LocalDesk
+        return f"Study({self.name!r} at {without_password(self.url)}, {self._executor.state.bandit!r})"

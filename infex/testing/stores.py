@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 
 from infex.errors import DamagedJournal, JournalMoved
-from infex.study.entries import BEGINNING, Draft, Entry, Mark, linked
-from infex.study.store import Snapshot, Store
+from infex.study.journal import BEGINNING, Draft, Entry, Mark, linked
+from infex.study.stores.base import Snapshot, Store
 
 
 def drafts(count: int, start: int = 1) -> list[Draft]:
@@ -50,56 +50,62 @@ class StoreContract:
         return store
 
     def test_what_was_appended_is_read(self, store: Store) -> None:
-        assert (store.names(), store.end("a"), list(store.read("a", BEGINNING))) == ([], BEGINNING, [])
+        assert (store.names(), store.end("a"), list(store.read("a"))) == ([], BEGINNING, [])
         entries = linked(drafts(2500), BEGINNING)
-        store.append("a", entries[:2])
-        store.append("a", entries[2:])
+        store.append("a", entries[:2], BEGINNING)
+        store.append("a", entries[2:], entries[1].mark)
         store = self.reopened(store)
         assert store.names() == ["a"]
         assert store.end("a") == entries[-1].mark
-        assert list(store.read("a", BEGINNING)) == entries
+        assert list(store.read("a")) == entries
         assert list(store.read("a", entries[4].mark, 1200)) == entries[5:1205]
         assert list(store.read("a", entries[-1].mark)) == []
 
     def test_journals_stand_apart(self, store: Store) -> None:
         for name in ("b", "a"):
-            store.append(name, linked(drafts(3), BEGINNING))
-        store.append("b", linked(drafts(1, 4), store.end("b")))
+            store.append(name, linked(drafts(3), BEGINNING), BEGINNING)
+        store.append("b", linked(drafts(1, 4), store.end("b")), store.end("b"))
         assert store.names() == ["a", "b"]
         assert (store.end("a").number, store.end("b").number) == (3, 4)
 
     def test_only_what_follows_is_taken(self, store: Store) -> None:
         entries = linked(drafts(4), BEGINNING)
-        store.append("a", entries[:2])
-        for wrong in (entries[:1], entries[3:], linked(drafts(1), Mark(5, bytes(32)))):
+        store.append("a", entries[:2], BEGINNING)
+        end = store.end("a")
+        other = Mark(2, bytes(32))  # of the right number, but not of this chain
+        for after in (BEGINNING, entries[2].mark, Mark(5, bytes(32)), other):
             with refused(JournalMoved):
-                store.append("a", wrong)
-        other = linked(drafts(1), Mark(2, bytes(32)))  # of the right number, but not of this chain
-        with refused(JournalMoved):
-            store.append("a", other)
-        assert store.end("a") == entries[1].mark
-        store.append("a", [])
-        store.append("a", entries[2:])
-        assert list(store.read("a", BEGINNING)) == entries
+                store.append("a", linked(drafts(1), after), after)
+        for wrong in (entries[:1], entries[3:], linked(drafts(1), other)):
+            with refused(JournalMoved):
+                store.append("a", wrong, end)
+        assert store.end("a") == end
+        store.append("a", [], end)
+        store.append("a", entries[2:], end)
+        assert list(store.read("a")) == entries
 
     def test_nothing_is_kept_of_a_new_journal_that_was_refused(self, store: Store) -> None:
+        after = Mark(7, bytes(32))
         with refused(JournalMoved):
-            store.append("a", linked(drafts(1), Mark(7, bytes(32))))
+            store.append("a", linked(drafts(1), after), after)
         assert store.names() == []
 
     def test_entries_are_found_by_key_and_by_unit(self, store: Store) -> None:
         entries = linked([*drafts(7), Draft("reward", "key-2", "bob", 9, b"1.0"), *drafts(1, 8)], BEGINNING)
-        store.append("a", entries)
-        assert store.of_key("a", "key-2") == [entries[1], entries[7]]
+        store.append("a", entries, BEGINNING)
+        assert store.of_keys("a", ["key-2"]) == [entries[1], entries[7]]
+        assert store.of_keys("a", ["key-3", "key-99", "key-2"]) == [entries[1], entries[2], entries[7]]
         assert store.of_unit("a", "bob") == [each for each in entries if each.unit == "bob"]
-        assert store.of_key("a", "key-99") == store.of_key("b", "key-2") == store.of_unit("a", "") == []
+        assert store.of_keys("a", ["key-99"]) == store.of_keys("a", []) == store.of_keys("b", ["key-2"]) == []
+        assert store.of_unit("a", "") == store.of_keys("a", [""]) == []
 
     def test_what_is_erased_is_gone_and_the_chain_holds(self, store: Store) -> None:
         entries = linked(drafts(5), BEGINNING)
-        store.append("a", entries)
+        store.append("a", entries, BEGINNING)
+        store.keep("a", Snapshot(entries[-1].mark, b"it has learnt all of this"))
         store.erase("a", [entry.number for entry in store.of_unit("a", "bob")])
         store = self.reopened(store)
-        found = list(store.read("a", BEGINNING))
+        found = list(store.read("a"))
         erased = [entry.number for entry in found if entry.is_erased]
         assert erased == [1, 4]
         assert [(each.unit, each.content, each.salt) for each in found if each.is_erased] == [
@@ -107,18 +113,19 @@ class StoreContract:
         ] * 2
         assert [each.mark for each in found] == [each.mark for each in entries]
         assert store.of_unit("a", "bob") == []
+        assert store.snapshots("a") == []
 
     def test_a_change_of_what_was_written_is_noticed(self, store: Store) -> None:
         entries = linked(drafts(3), BEGINNING)
         for changed in changes(entries[1]):
             name = repr(changed)
-            store.append(name, [entries[0], changed, entries[2]])
+            store.append(name, [entries[0], changed, entries[2]], BEGINNING)
             with refused(DamagedJournal, "entry "):
-                list(store.read(name, BEGINNING))
+                list(store.read(name))
 
     def test_the_last_snapshot_is_kept(self, store: Store) -> None:
         entries = linked(drafts(3), BEGINNING)
-        store.append("a", entries)
+        store.append("a", entries, BEGINNING)
         assert store.snapshots("a") == []
         for entry in entries[:2]:
             store.keep("a", Snapshot(entry.mark, bytes(100_000)))
@@ -127,18 +134,19 @@ class StoreContract:
         with refused(JournalMoved):
             store.keep("a", Snapshot(Mark(4, bytes(32)), b""))
 
-    def test_threads_take_turns(self, store: Store) -> None:
+    def test_threads_are_in_a_transaction_one_at_a_time(self, store: Store) -> None:
         def work() -> None:
             for _ in range(25):
-                with store.turn("a"):
-                    store.append("a", linked(drafts(2), store.end("a")))
+                with store.transaction("a"):
+                    end = store.end("a")
+                    store.append("a", linked(drafts(2), end), end)
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(list(store.read("a", BEGINNING))) == 200
+        assert len(list(store.read("a"))) == 200
 
 
 def changes(entry: Entry) -> list[Entry]:

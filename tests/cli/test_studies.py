@@ -14,11 +14,11 @@ import infex
 from infex import features
 from infex.cli.main import main
 from infex.errors import DamagedJournal
-from infex.study.entries import BEGINNING, Draft, linked
-from infex.study.sqlite_store import SQLiteStore
+from infex.study.journal import BEGINNING, Draft, linked
+from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
 from tests.stateful import Counting
-from tests.study.studies import ARMS, POLICY, replayed_state, shop, state_of, url_in
+from tests.study.studies import ARMS, POLICY, entries_of, replayed, shop, url_in
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
 
@@ -55,7 +55,7 @@ def test_what_reads_works_beside_a_live_study(tmp_path: Path) -> None:
     url = url_in(tmp_path)
     with filled(tmp_path) as study:
         (row,) = run("list", url)
-        assert (row["name"], row["entries"]) == ("shop", study._desk.standing.number)
+        assert (row["name"], row["entries"]) == ("shop", study.metrics()["entries"])
         found = run("show", url, "shop")
         assert found["settings"]["seed"] == 7
         assert [each["reason"] for each in found["amendments"]] == ["more of it"]
@@ -95,8 +95,8 @@ def test_amend_and_forget_write(tmp_path: Path) -> None:
     assert verdict["entry"] is None
     assert verdict["unproven"] > 0
     with shop(tmp_path) as study:
-        assert replayed_state(study) == state_of(study)
-        assert infex.Infex(infex.LinUCB(delta=0.01), infex.every(9)) == study._desk.standing.bandit.policy
+        assert replayed(study) == study.digest()
+        assert infex.Infex(infex.LinUCB(delta=0.01), infex.every(9)) == study.policy
         refused = words_of("amend", url, "shop", "--policy", "Greedy", "--reason", "", code=2)
         assert "is open already in this process" in refused
 
@@ -116,7 +116,7 @@ def test_correct_puts_a_reward_right(tmp_path: Path) -> None:
     assert run("explain", url, "shop", "k5")["reward"] == 0.5
     assert "'nobody'" in words_of("correct", url, "shop", "nobody", "0.5", code=2)
     with shop(tmp_path) as study:
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         refused = words_of("correct", url, "shop", "k5", "1.0", code=2)
         assert "is open already in this process" in refused
 
@@ -125,12 +125,12 @@ def test_a_backup_of_a_live_study_is_restored_elsewhere(tmp_path: Path) -> None:
     url, copy, new = url_in(tmp_path), tmp_path / "copy.db", f"sqlite:///{tmp_path}/new.db"
     with filled(tmp_path) as study:
         assert run("backup", url, copy)["studies"] == ["shop"]
-        before = state_of(study)
+        before = study.digest()
         study.ask("after", context={"age": 30, "country": "DE"})
     assert run("restore", copy, new)["studies"] == ["shop"]
     assert "already" in words_of("restore", copy, new, code=2)
     with Study.open(new, "shop") as again:
-        assert state_of(again) == before
+        assert again.digest() == before
     assert "already" in words_of("backup", url, copy, code=2)
 
 
@@ -162,7 +162,7 @@ def test_verify_names_the_first_entry_that_does_not_fit(tmp_path: Path) -> None:
     url = url_in(tmp_path)
     with filled(tmp_path) as study:
         kept = run("show", url, "shop")["checkpoint"]
-        entries = list(study._desk.store.read("shop", BEGINNING))
+        entries = entries_of(study)
     drafts = [Draft(each.kind, each.key, each.unit or "", each.at, each.content or b"") for each in entries]
     places = [place for place, draft in enumerate(drafts) if draft.kind == "decision"]
     forged = list(drafts)
@@ -171,8 +171,8 @@ def test_verify_names_the_first_entry_that_does_not_fit(tmp_path: Path) -> None:
     )
     forged[places[7]] = forged[places[7]]._replace(content=changed)
     store = SQLiteStore(tmp_path / "shop.db")
-    store.append("forged", linked(forged, BEGINNING))
-    store.append("cut", entries[:-2])
+    store.append("forged", linked(forged, BEGINNING), BEGINNING)
+    store.append("cut", entries[:-2], BEGINNING)
     store.close()
     found = run("verify", url, "forged", code=1)
     assert (found["entry"], found["why"]) == (places[7] + 1, f"entry {places[7] + 1} was not decided so")
@@ -221,7 +221,7 @@ def test_export_writes_the_schema_of_logs(tmp_path: Path) -> None:
             assert found.request is not None
             np.testing.assert_array_equal(row["context"], VISITOR.encode(found.request["context"]).vector)
         said = json.loads(table.schema.metadata[b"infex"])
-        assert infex.from_record(said["features"]) == study._desk.standing.bandit.features
+        assert infex.from_record(said["features"]) == study.bandit().features
         assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
         assert rows[-1]["policy"] == "Infex(LinUCB(delta=0.01), every(4))"
 
@@ -298,7 +298,8 @@ def test_verify_notices_a_journal_that_went_on_otherwise_than_the_snapshot_besid
     before, _ = cut(tmp_path, "shop", 3)
     store = SQLiteStore(tmp_path / "shop.db")
     drafts = [Draft("amendment", "", "", 0, b'{"v":1,"what":"pending","to":"narrow","reason":""}')] * 3
-    store.append("shop", linked(drafts, store.end("shop")))
+    end = store.end("shop")
+    store.append("shop", linked(drafts, end), end)
     store.close()
     verdict = run("verify", url_in(tmp_path), "shop", code=1)
     assert verdict["why"] == f"entry {before} is not the one of which a snapshot is kept"

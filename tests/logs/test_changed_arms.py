@@ -13,7 +13,6 @@ import infex
 from infex import evaluation, features
 from infex.errors import InvalidLog, StoreFailed
 from infex.logs import Log
-from infex.study.exporting import export
 from tests.study.studies import shop
 
 SOFT = infex.Infex(infex.Softened(infex.LinUCB(), share=0.5), infex.jittered(4))
@@ -134,8 +133,8 @@ def test_a_studys_export_is_read_after_all_that_changed(case: str, tmp_path: Pat
                 decisions.append(study.ask(f"{at}-{n}", **asked(size, rng)))
                 study.tell(f"{at}-{n}", float(rng.normal()))
         study.flush()
-        export(study._desk.store, "shop", {}, tmp_path / "log.parquet")
-        live = study._desk.standing.bandit
+        study.export(tmp_path / "log.parquet")
+        live = study.bandit()
         same(evaluation.read(tmp_path / "log.parquet"), live, decisions)
 
 
@@ -167,8 +166,8 @@ def test_an_arm_that_came_again_has_not_learnt_what_one_of_its_label_had(
             study.ask(f"k{n}", context=context)
             study.tell(f"k{n}", reward)
         study.flush()
-        export(study._desk.store, "shop", {}, tmp_path / "log.parquet")
-        returned_thetas(study._desk.standing.bandit, evaluation.read(tmp_path / "log.parquet"))
+        study.export(tmp_path / "log.parquet")
+        returned_thetas(study.bandit(), evaluation.read(tmp_path / "log.parquet"))
     returned_thetas(live, evaluation.read(tmp_path / "log"))
 
 
@@ -236,7 +235,7 @@ def test_an_export_knows_such_a_label_as_another_arm_too(tmp_path: Path) -> None
 
         _, rows = returned(study, ask)
         study.flush()
-        export(study._desk.store, "shop", {}, tmp_path / "log.parquet")
+        study.export(tmp_path / "log.parquet")
     assert_known_by_looks(evaluation.read(tmp_path / "log.parquet"), rewards, rows)
 
 
@@ -276,7 +275,7 @@ def test_an_export_whose_places_have_moved_is_written_and_not_read(case: str, tm
         study.add_arms(*come)
         study.ask("two", context=[0.1, 0.2])
         study.flush()
-        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 2
+        assert study.export(tmp_path / "log.parquet").rows == 2
     with pytest.raises(InvalidLog, match=r"were removed|have changed"):
         evaluation.read(tmp_path / "log.parquet")
 
@@ -313,7 +312,7 @@ def test_an_export_knows_nothing_of_arms_that_went_before_its_first_row_or_after
             study.ask(f"k{n}", context=[0.1, 0.2])
         study.remove_arms([2])
         study.flush()
-        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 5
+        assert study.export(tmp_path / "log.parquet").rows == 5
     log = evaluation.read(tmp_path / "log.parquet")
     assert (len(log), log.count) == (5, 3)
 

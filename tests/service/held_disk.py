@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 
 import infex
-from infex.study.sqlite_store import SQLiteStore
+from infex.study.stores.sqlite import SQLiteStore
 from tests.waiting import PATIENCE
 
 
@@ -20,12 +20,12 @@ class HeldDisk:
         self.sizes: list[int] = []
         append = SQLiteStore.append
 
-        def held(store: Any, name: str, entries: Any) -> None:
+        def held(store: Any, name: str, entries: Any, after: Any) -> None:
             if name == "pricing" and len(entries) and entries[0].kind != "opened":
                 self.sizes.append(len(entries))
                 self.begun.release()
                 assert self.go_on.acquire(timeout=PATIENCE)
-            append(store, name, entries)
+            append(store, name, entries, after)
 
         monkeypatch.setattr(SQLiteStore, "append", held)
 
@@ -40,7 +40,7 @@ class HeldDisk:
 def failing_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """While it lasts nothing can be written."""
 
-    def failed(store: Any, name: str, entries: Any) -> None:
+    def failed(store: Any, name: str, entries: Any, after: Any) -> None:
         raise infex.errors.StoreFailed("no room is left on /dev/shop at 10.0.0.7")
 
     with monkeypatch.context() as broken:

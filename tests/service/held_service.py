@@ -17,16 +17,16 @@ PROGRAM = """
 import json, os, sys
 from infex.service.server import Listening, serve
 from infex.service.schemas import ServiceLimits
-from infex.study.sqlite_store import SQLiteStore
+from infex.study.stores.sqlite import SQLiteStore
 
 url, limits, gate, begun = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 append = SQLiteStore.append
 
-def held(store, name, entries):
+def held(store, name, entries, after):
     if entries[0].kind == "decision":
         os.write(begun, b".")
         os.read(gate, 1)
-    append(store, name, entries)
+    append(store, name, entries, after)
 
 SQLiteStore.append = held
 said = lambda address: print("at " + address, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ import yaml
 from infex.cli.serve_command import serve
 from infex.cli.token_command import make_token
 from infex.service import studies
-from infex.study.addresses import without_password
+from infex.study.stores.base import without_password
 from tests.service.running import CONTEXT, PRICING, running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

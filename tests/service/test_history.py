@@ -16,6 +16,7 @@ from infex.errors import InfexError
 from infex.service.history import MOST_SPANS, History
 from infex.service.schemas import ServiceLimits
 from infex.service.studies import alarms_of
+from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
 from tests.service.running import CONTEXT, PRICING, Running, running
 from tests.study.studies import Clock, shop, url_in
@@ -89,16 +90,16 @@ def test_who_is_forgotten_is_shown_no_longer(tmp_path: Path, monkeypatch: pytest
         for number in range(30):
             study.ask(f"k{number}", unit=f"u{number % 3}")
             study.tell(f"k{number}", 0.1 * number)
-        erase, before = study._desk.store.erase, list[str]()
+        erase, before = SQLiteStore.erase, list[str]()
         with contextlib.closing(History(url_in(tmp_path), "shop")) as history:
             read_all(history)
 
-            def look_and_erase(name: str, numbers: list[int]) -> None:
+            def look_and_erase(store: SQLiteStore, name: str, numbers: list[int]) -> None:
                 read_all(history)  # the entry that tells of it is there, and what it tells of as well
                 before.extend(each.key for each in history.recent())
-                erase(name, numbers)
+                erase(store, name, numbers)
 
-            monkeypatch.setattr(study._desk.store, "erase", look_and_erase)
+            monkeypatch.setattr(SQLiteStore, "erase", look_and_erase)
             assert study.forget("u1") == 20
             left = [f"k{number}" for number in reversed(range(30)) if number % 3 != 1]
             assert before == left

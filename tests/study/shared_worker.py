@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 from infex.errors import StoreFailed
-from infex.study import postgres_store
+from infex.study.stores import postgres
 from infex.study.study import Study
 from tests.waiting import PATIENCE
 
@@ -19,7 +19,7 @@ PAUSE = 0.02  # seconds
 
 def abort_some(share: float, seed: str) -> None:
     """From now on that share of transactions fail after they have moved the counter."""
-    rng, append = random.Random(seed), postgres_store._append
+    rng, append = random.Random(seed), postgres._append
 
     def failing(connection: Any, *given: Any) -> None:
         with connection.transaction():
@@ -27,7 +27,7 @@ def abort_some(share: float, seed: str) -> None:
             if rng.random() < share:
                 raise StoreFailed("aborted on purpose")
 
-    postgres_store._append = failing  # type: ignore[assignment]
+    postgres._append = failing  # type: ignore[assignment]
 
 
 def insisting(call: Any, *given: Any, **more: Any) -> Any:

@@ -1,10 +1,12 @@
-"""What tests of studies share: a clock that is set by hand, and small studies."""
+"""What tests of studies share: a clock that is set by hand, small studies, and their journals."""
 
 from pathlib import Path
 from typing import Any
 
 import infex
-from infex.study.opening import replayed
+from infex.study.journal import Entry
+from infex.study.snapshot import replay_journal
+from infex.study.stores.base import reading
 from infex.study.study import Study
 
 POLICY = infex.Infex(infex.LinUCB(), infex.every(5))
@@ -34,21 +36,23 @@ def shop(folder: Path, name: str = "shop", clock: Clock | None = None, **setting
     return Study.open(url_in(folder), name, clock=Clock() if clock is None else clock, **settings)
 
 
-def state_of(study: Study) -> tuple[str, Any]:
-    """All of a state, to be compared."""
-    standing = study._desk.standing
-    return standing.bandit.digest(), standing.record()
-
-
-def replayed_state(study: Study, **given: object) -> tuple[str, Any]:
-    """What the journal alone comes to."""
+def replayed(study: Study, **given: object) -> str:
+    """The digest of what the journal alone comes to."""
     study.flush()
-    standing, _ = replayed(study._desk.store, study.name, given, snapshots=False)
-    return standing.bandit.digest(), standing.record()
+    with reading(study.url, study.name) as store:
+        state, _ = replay_journal(store, study.name, given)
+    return state.digest()
+
+
+def entries_of(study: Study) -> list[Entry]:
+    """All entries of its journal."""
+    study.flush()
+    with reading(study.url, study.name) as store:
+        return list(store.read(study.name))
 
 
 def pulls(study: Study) -> int:
     """How many rewards were learnt."""
-    found = study._desk.standing.bandit.pulls
+    found = study.bandit().pulls
     assert found is not None
     return int(found.sum())

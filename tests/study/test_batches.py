@@ -23,11 +23,10 @@ from infex.errors import (
     StoreFailed,
     UnknownDecision,
 )
-from infex.study import study_figures
-from infex.study.entries import BEGINNING
-from infex.study.jobs import Counter, Job
-from infex.study.row_batches import AskedRow, ToldRow, ask_rows, tell_rows
-from tests.study.studies import Clock, replayed_state, shop, state_of
+from infex.study.commands import AskRow, TellRow
+from infex.study.metrics import count_by_age
+from infex.study.stores.sqlite import SQLiteStore
+from tests.study.studies import Clock, entries_of, replayed, shop
 from tests.waiting import PATIENCE
 
 SHOP = infex.features.disjoint(["tea", "juice"], context_dim=2)
@@ -51,11 +50,11 @@ class Moody:
 def test_a_context_that_is_refused_leaves_nothing_of_its_batch(tmp_path: Path, features: Any) -> None:
     with shop(tmp_path, features=features) as study:
         study.ask("before", context=[0.6, 0.8])
-        before = state_of(study)
+        before = study.digest()
         contexts = [[0.6, 0.8], [0.0, 1.0], [0.1, 0.2, 0.3]]
         with pytest.raises(InvalidContext, match=r"row 2, 'c'.*Nothing of this batch"):
             study.ask_many(["a", "b", "c"], contexts=contexts)
-        assert state_of(study) == before == replayed_state(study)
+        assert study.digest() == before == replayed(study)
         with pytest.raises(UnknownDecision):
             study.state("a")
         assert [each.t for each in study.ask_many(["a", "b"], contexts=contexts[:2])] == [2, 3]
@@ -75,7 +74,7 @@ def test_a_reward_that_is_refused_leaves_nothing_of_its_batch(tmp_path: Path) ->
     with shop(tmp_path, rewards=(0.0, 1.0)) as study:
         study.ask_many(["a", "b", "c", "d"])
         study.tell("d", 1.0)
-        before = state_of(study)
+        before = study.digest()
         for keys, rewards, error in [
             (["a", "b"], [1.0, 2.0], InvalidReward),
             (["a", "x"], [1.0, 1.0], UnknownDecision),
@@ -85,7 +84,7 @@ def test_a_reward_that_is_refused_leaves_nothing_of_its_batch(tmp_path: Path) ->
             with pytest.raises(error, match=f"row {len(keys) - 1}, '{keys[-1]}'"):
                 study.tell_many(keys, rewards)
             assert study.state("a") == "pending"
-            assert state_of(study) == before == replayed_state(study)
+            assert study.digest() == before == replayed(study)
         assert study.tell_many(["a", "b", "a"], [1.0, 0.5, 1.0]) == ["rewarded"] * 3
 
 
@@ -105,13 +104,13 @@ def test_a_policy_that_raises_in_the_middle_leaves_nothing_of_the_batch(tmp_path
     moody = Moody()
     with shop(tmp_path, policy=moody) as study:
         study.ask("before")
-        before = state_of(study)
+        before = study.digest()
         moody.fails_at = 4
         with pytest.raises(RuntimeError, match="a bad mood"):
             study.ask_many(["a", "b", "c", "d"])
         moody.fails_at = 0
         assert study.metrics()["decisions"] == 1
-        assert state_of(study) == before == replayed_state(study, policy=moody)
+        assert study.digest() == before == replayed(study, policy=moody)
         assert study.ask("c").t == 2
     with shop(tmp_path, policy=moody) as again:
         assert again.ask("c").t == 2
@@ -139,7 +138,7 @@ def test_what_others_asked_meanwhile_stays_when_a_batch_is_refused(tmp_path: Pat
                 with pytest.raises(UnknownDecision):
                     study.state(f"{n}-0")
         assert study.metrics()["decisions"] == 3 * done.count(True)
-        assert state_of(study) == replayed_state(study, policy=moody)
+        assert study.digest() == replayed(study, policy=moody)
 
 
 def test_a_default_that_is_due_stays_when_the_batch_behind_it_is_refused(tmp_path: Path) -> None:
@@ -150,76 +149,21 @@ def test_a_default_that_is_due_stays_when_the_batch_behind_it_is_refused(tmp_pat
         with pytest.raises(UnknownDecision):
             study.tell_many(["x"], [1.0])
         assert study.state("a") == "defaulted"
-        assert state_of(study) == replayed_state(study)
-
-
-class Asking:
-    """A policy that asks its own study."""
-
-    study: Any = None
-
-    def choose(self, t: int, posterior: infex.models.Posterior, rng: Any) -> infex.Choice:
-        if self.study is not None:
-            self.study.ask("inner")
-        return infex.Choice(0, False)
-
-
-def test_a_policy_that_asks_its_own_study_is_refused_and_does_not_hang(tmp_path: Path) -> None:
-    asking = Asking()
-    with shop(tmp_path, policy=asking) as study:
-        study.ask("a")
-        asking.study = study
-        with pytest.raises(StoreFailed, match="cannot wait for other work"):
-            study.ask("b")
-        asking.study = None
-        assert study.ask("b").t == 2
-
-
-def test_whoever_works_does_the_work_of_those_who_come_meanwhile() -> None:
-    threads: list[int] = []
-    entered, leave = threading.Event(), threading.Event()
-
-    def serve(jobs: list[Job]) -> None:
-        for job in jobs:
-            job.do()
-            job.end()
-
-    def first() -> tuple[None, int]:
-        entered.set()
-        assert leave.wait(PATIENCE)
-        return None, 0
-
-    def other() -> tuple[None, int]:
-        threads.append(threading.get_ident())
-        return None, 0
-
-    counter, jobs = Counter(serve), [Job(first), *(Job(other) for _ in range(5))]
-    with ThreadPoolExecutor(1) as pool:
-        worker = pool.submit(threading.get_ident).result()
-        busy = pool.submit(counter.bring, jobs[0])
-        assert entered.wait(PATIENCE)
-        for job in jobs[1:]:
-            counter.bring(job)  # and goes on at once
-        assert threads == []
-        leave.set()
-        busy.result()
-    for job in jobs:
-        job.wait()
-    assert threads == [worker] * 5
+        assert study.digest() == replayed(study)
 
 
 def test_nobody_waits_while_the_ages_of_pending_decisions_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting, go_on = threading.Event(), threading.Event()
-    count = study_figures._by_age
+    count = count_by_age
 
     def slowly(*waiting: Any) -> dict[str, int]:
         counting.set()
         assert go_on.wait(PATIENCE)
         return count(*waiting)
 
-    monkeypatch.setattr(study_figures, "_by_age", slowly)
+    monkeypatch.setattr("infex.study.study.count_by_age", slowly)
     clock = Clock()
     with shop(tmp_path, clock=clock) as study, ThreadPoolExecutor(2) as pool:
         for n, seconds in enumerate((0, 1, 5, 100_000)):
@@ -235,34 +179,53 @@ def test_nobody_waits_while_the_ages_of_pending_decisions_are_counted(
     assert ages == by_hand
 
 
-def test_rewards_that_contradict_each_other_in_a_batch_cost_no_new_state(tmp_path: Path) -> None:
+def test_rewards_that_contradict_each_other_in_a_batch_leave_nothing_of_it(tmp_path: Path) -> None:
     with shop(tmp_path, again="sum") as study:
         study.ask_many(["a", "b"])
-        standing = study._desk.standing
-        for second in (ToldRow("a", 1.0, 1.0, "milk"), ToldRow("a", 0.5, 2.0, "milk")):
+        for second in (TellRow("a", 1.0, 1.0, "milk"), TellRow("a", 0.5, 2.0, "milk")):
             with pytest.raises(AlreadyTold, match="row 2, 'a'") as refused:
-                tell_rows(study, [ToldRow("a", 0.5, 1.0, "milk"), ToldRow("b", 1.0), second])
+                study.tell_rows([TellRow("a", 0.5, 1.0, "milk"), TellRow("b", 1.0), second])
             assert refused.value.row == 2
         assert [study.state(key).value for key in "ab"] == ["pending", "pending"]
-        assert study._desk.standing is standing
-        tell_rows(study, [ToldRow("a", 0.5, 1.0, "milk"), ToldRow("a", 1.0), ToldRow("a", 1.0)])
+        study.tell_rows([TellRow("a", 0.5, 1.0, "milk"), TellRow("a", 1.0), TellRow("a", 1.0)])
         assert study.explain("a", prove=False).reward == 2.5
+
+
+def test_a_sum_that_is_refused_in_the_middle_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
+    with shop(tmp_path, again="sum", rewards=(0, 1)) as study:
+        for key in ("a", "b"):
+            study.ask(key)
+            study.tell(key, 0.5)
+        before = study.digest()
+        with pytest.raises(InvalidReward, match="row 1, 'b'"):  # the sum is beyond 1
+            study.tell_many(["a", "b"], [0.25, 0.75])
+        study.tell("a", 0.125)
+        assert study.explain("a", prove=False).reward == 0.625
+        assert study.digest() == replayed(study) != before
+
+
+def test_amendments_are_all_made_or_none(tmp_path: Path) -> None:
+    """The policy was changed, though `allowed` was refused."""
+    with shop(tmp_path) as study:
+        before, policy = study.digest(), study.policy
+        with pytest.raises(InfexError):
+            study.amend(policy=infex.Greedy(), allowed=[True], reason="too few")
+        assert study.policy == policy
+        assert study.digest() == before == replayed(study)
 
 
 def test_rows_that_differ_in_more_than_contexts_are_as_if_asked_one_by_one(tmp_path: Path) -> None:
     rows = [
-        AskedRow("a", None, {"context": [0.6, 0.8]}),
-        AskedRow("b", "anna", {"context": [0.0, 1.0], "offered": ["juice"]}),
-        AskedRow("c", None, {"context": [1.0, 0.0], "explore": False}),
+        AskRow("a", None, {"context": [0.6, 0.8]}),
+        AskRow("b", "anna", {"context": [0.0, 1.0], "offered": ["juice"]}),
+        AskRow("c", None, {"context": [1.0, 0.0], "explore": False}),
     ]
     with shop(tmp_path, features=SHOP) as study, shop(tmp_path, "other", features=SHOP) as other:
         decided = [other.ask(key, unit=unit, **options) for key, unit, options in rows]
-        assert ask_rows(study, rows) == decided
-        assert state_of(study)[0] == state_of(other)[0]
+        assert study.ask_rows(rows) == decided
+        assert study.bandit().digest() == other.bandit().digest()
         with pytest.raises(InvalidContext) as refused:
-            ask_rows(
-                study, [AskedRow("d", None, {"context": [0.6, 0.8]}), AskedRow("e", None, {"context": [1]})]
-            )
+            study.ask_rows([AskRow("d", None, {"context": [0.6, 0.8]}), AskRow("e", None, {"context": [1]})])
         assert refused.value.row == 1
         assert study.metrics()["decisions"] == 3
 
@@ -280,7 +243,7 @@ def test_a_call_is_made_when_all_is_on_disk_or_told_why_not(tmp_path: Path) -> N
         study.when_flushed(call)
         assert called.wait(PATIENCE)
         assert outcomes == [None]
-        assert study._desk.store.of_key(study.name, "a")
+        assert [entry.key for entry in entries_of(study)] == ["", "a"]
 
 
 FIXED: dict[str, Any] = {"arms": [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], "features": None}
@@ -300,8 +263,7 @@ PLANS = {
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_batch_writes_what_asking_one_by_one_writes(tmp_path: Path, settings: Any, plan: str) -> None:
     def journal(study: infex.Study) -> list[tuple[str, str | None, bytes | None]]:
-        entries = study._desk.store.read(study.name, BEGINNING)
-        return [(entry.key, entry.unit, entry.content) for entry in entries]
+        return [(entry.key, entry.unit, entry.content) for entry in entries_of(study)]
 
     rng = np.random.default_rng(5)
     contexts = None if "arms" in settings else (rng.normal(size=(40, 2)) * 0.3).tolist()
@@ -323,7 +285,7 @@ def test_a_batch_writes_what_asking_one_by_one_writes(tmp_path: Path, settings: 
                 if first == 10:  # decisions say how often the policy has changed
                     study.amend(policy=PLANS[plan], reason="the same again")
             journals.append(journal(study))
-            assert state_of(study) == replayed_state(study)
+            assert study.digest() == replayed(study)
     assert journals[0] == journals[1]
 
 
@@ -332,20 +294,6 @@ def test_truths_in_a_context_are_refused_in_a_batch_as_alone(tmp_path: Path) -> 
         with pytest.raises(InvalidContext, match="row 1, 'b'"):
             study.ask_many(["a", "b"], contexts=[[0.5, 0.5], [True, False]])
         assert study.metrics()["decisions"] == 0
-
-
-def test_who_waits_is_told_when_the_writer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = shop(tmp_path)
-    monkeypatch.setattr(study._desk.store, "append", _ended)
-    for key in ("a", "b"):
-        with pytest.raises(StoreFailed, match="the end"):
-            study.ask(key)
-    with pytest.raises(StoreFailed, match="not written: the end"):
-        study.close()
-
-
-def _ended(*_: object) -> None:
-    raise SystemExit("the end")
 
 
 def test_rewards_of_a_table_are_told_by_their_places(tmp_path: Path) -> None:
@@ -426,8 +374,8 @@ def test_a_decision_that_cannot_be_written_is_not_taken(tmp_path: Path) -> None:
             study.ask("b")
         study.amend(policy=infex.Greedy(), reason="notes are no numbers of NumPy")
         decision = study.ask("c")
-        assert decision.t == study._desk.standing.bandit.t
-        assert state_of(study) == replayed_state(study)
+        assert decision.t == study.metrics()["rounds"]
+        assert study.digest() == replayed(study)
 
 
 def test_a_call_that_fails_keeps_nobody_waiting(
@@ -435,14 +383,14 @@ def test_a_call_that_fails_keeps_nobody_waiting(
 ) -> None:
     with shop(tmp_path) as study:
         held, going_on = threading.Event(), threading.Event()
-        append = study._desk.store.append
+        append = SQLiteStore.append
 
         def wait_and_append(*words: Any) -> None:
             held.set()
             assert going_on.wait(PATIENCE)
             append(*words)
 
-        monkeypatch.setattr(study._desk.store, "append", wait_and_append)
+        monkeypatch.setattr(SQLiteStore, "append", wait_and_append)
         study.ask("a", durable=False)
         assert held.wait(PATIENCE)
         study.when_flushed(_fails)
@@ -451,7 +399,7 @@ def test_a_call_that_fails_keeps_nobody_waiting(
         going_on.set()
         assert told.wait(PATIENCE)
         study.ask("b")
-    assert "has failed" in caplog.text
+    assert "whose call was it?" in caplog.text
 
 
 def _fails(_: object) -> None:

@@ -1,5 +1,6 @@
 """Rewards that are put right, add up, or are erased: the state is as if they had come so, or never."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ import infex
 from infex import features, models
 from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, UnknownDecision
 from infex.models.noise import SquaredRewards
-from infex.study import erasing
-from infex.study.entries import BEGINNING
-from infex.study.opening import replayed
+from infex.study import erase
+from infex.study.events import Decided, event_of
+from infex.study.snapshot import replay_journal
+from infex.study.state import tracked_decisions
+from infex.study.stores.base import reading
+from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
-from tests.study.studies import ARMS, POLICY, Clock, replayed_state, shop, state_of
+from tests.study.studies import ARMS, POLICY, Clock, entries_of, replayed, shop, url_in
 
 SHOP = features.disjoint(["tea", "juice"], context_dim=3)
 MAPS: dict[str, dict[str, Any]] = {
@@ -33,7 +37,11 @@ def contexts_of(settings: dict[str, Any], count: int) -> list[Any]:
 
 def sums(study: Study) -> list[np.ndarray[Any, Any]]:
     """V and b, of all rewards and of exploring rounds."""
-    memory = study._desk.standing.bandit._agent.model
+    return sums_of(study.bandit())
+
+
+def sums_of(bandit: infex.Bandit) -> list[np.ndarray[Any, Any]]:
+    memory = bandit._agent.model
     kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
     return [np.asarray(array) for each in kept for array in (each.posterior().theta, each.posterior().factor)]
 
@@ -42,21 +50,22 @@ def sums(study: Study) -> list[np.ndarray[Any, Any]]:
 def test_a_correction_is_as_if_the_reward_had_come_so(tmp_path: Path, name: str) -> None:
     settings = MAPS[name]
     contexts = contexts_of(settings, 40)
-    with shop(tmp_path, "wrong", **settings) as wrong, shop(tmp_path, "right", **settings) as right:
+    right = infex.Bandit(**{"policy": POLICY, "seed": 7, **settings})
+    with shop(tmp_path, "wrong", **settings) as wrong:
         for n, context in enumerate(contexts):
             wrong.ask(f"k{n}", context=context, durable=False)
             wrong.tell(f"k{n}", n % 2, durable=False)
         for n in (3, 17, 31):
             assert wrong.correct(f"k{n}", 0.0, reason="cents") == wrong.correct(f"k{n}", 0.0) == "corrected"
-        wrong.flush()
-        for n in range(40):  # what was decided stays: the same decisions are entered there
-            entry = wrong._desk.store.of_key("wrong", f"k{n}")[0]
-            right._desk.standing.enter(entry._replace(number=2 + 2 * n))
-            reward = 0 if n in (3, 17, 31) else n % 2
-            right._desk.standing.bandit.tell(f"k{n}", reward)
-        for found, expected in zip(sums(wrong), sums(right), strict=True):
+        for entry in entries_of(wrong):  # what was decided stays: the same decisions are entered there
+            content = event_of(entry).content
+            if isinstance(content, Decided):
+                right.enter(content.record(entry.key))
+                n = int(entry.key[1:])
+                right.tell(entry.key, 0 if n in (3, 17, 31) else n % 2)
+        for found, expected in zip(sums(wrong), sums_of(right), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-        assert replayed_state(wrong) == state_of(wrong)
+        assert replayed(wrong) == wrong.digest()
         assert wrong.metrics()["states"]["corrected"] == 3
     with shop(tmp_path, "wrong") as wrong:
         assert (wrong.state("k3"), wrong.explain("k3", prove=False).reward) == ("corrected", 0.0)
@@ -78,13 +87,13 @@ def test_rewards_add_up_and_each_part_counts_once(tmp_path: Path) -> None:
         once.tell("a", 2.75)
         for found, expected in zip(sums(study), sums(once), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
     with shop(tmp_path) as study:
         study.tell("a", 2.0, part="euros")
         assert study.explain("a", prove=False).reward == 2.75
         study.tell("a", 0.25, part="tip")
         assert study.explain("a", prove=False).reward == 3.0
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_what_passed_unlearnt_can_be_put_right(tmp_path: Path) -> None:
@@ -101,7 +110,7 @@ def test_what_passed_unlearnt_can_be_put_right(tmp_path: Path) -> None:
         plain.tell("a", 0.75)
         for found, expected in zip(sums(study), sums(plain), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_what_cannot_be_put_right_exactly_is_refused_and_changes_nothing(tmp_path: Path) -> None:
@@ -111,12 +120,12 @@ def test_what_cannot_be_put_right_exactly_is_refused_and_changes_nothing(tmp_pat
             study.ask(f"k{n}", context=[0.1 * n, 0.2, 0.1], offered=[n % 2])
             study.tell(f"k{n}", 1.0)
         study.remove_arms([0])
-        before = state_of(study)
+        before = study.digest()
         with pytest.raises(NotKept, match="the arm of this decision was removed"):
             study.correct("k2", 0.0)
-        assert state_of(study) == before
+        assert study.digest() == before
         assert study.correct("k3", 0.0) == "corrected"
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -131,7 +140,7 @@ def test_what_is_forgotten_was_never_learnt(tmp_path: Path, name: str) -> None:
         study.correct("k1", 0.0)
         study.flush()
         spent = study.metrics()["exploration"]
-        others = [entry for entry in study._desk.store.read("shop", BEGINNING) if entry.unit != "customer-1"]
+        others = [entry for entry in entries_of(study) if entry.unit != "customer-1"]
         assert study.forget("customer-1", reason="asked for it") == 18
         assert study.forget("customer-1") == 0
         assert study.metrics()["exploration"] == spent
@@ -139,54 +148,49 @@ def test_what_is_forgotten_was_never_learnt(tmp_path: Path, name: str) -> None:
         fresh = learnt_alone(settings, others)
         for found, expected in zip(sums(study), fresh, strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         assert study.state("k1") == "erased"
         for refused in (lambda: study.tell("k1", 1.0), lambda: study.ask("k1", context=contexts[1])):
             with pytest.raises(UnknownDecision, match="'k1' was erased"):
                 refused()
         study.ask("more", context=contexts[0])
-        entries = list(study._desk.store.read("shop", BEGINNING))  # the chain holds
-        assert sum(entry.is_erased for entry in entries) == 18
-        after = state_of(study)
+        assert sum(entry.is_erased for entry in entries_of(study)) == 18  # the chain holds
+        after = study.digest()
     with shop(tmp_path) as study:
-        assert state_of(study) == after
+        assert study.digest() == after
     assert b"customer-1" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
 def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarray[Any, Any]]:
     """What a bandit knows that learnt the rewards of these entries, in their order, and no others."""
-    from infex.study.cases import case_of
-
     bandit = infex.Bandit(**{"policy": POLICY, **settings})
-    memory = bandit._agent.model
+    decisions = tracked_decisions(entry for entry in entries if entry.key)
     for entry in entries:
         if entry.kind == "reward":
-            case = case_of(entry.key, [each for each in entries if each.key == entry.key])
-            assert case is not None
-            assert case.decision is not None
-            assert case.on is not None
-            assert case.reward is not None
-            bandit._agent.learn(case.decision.arm, case.on, case.reward, case.decision.explored)
-    kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
-    return [np.asarray(array) for each in kept for array in (each.posterior().theta, each.posterior().factor)]
+            tracked = decisions[entry.key]
+            assert tracked.decision is not None
+            assert tracked.on is not None
+            assert tracked.reward is not None
+            bandit._agent.learn(tracked.decision.arm, tracked.on, tracked.reward, tracked.decision.explored)
+    return sums_of(bandit)
 
 
 def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shop(tmp_path) as study:
+        study.ask_many([f"k{n}" for n in range(10)], units=[f"u{n % 2}" for n in range(10)])
+        study.tell_many([f"k{n}" for n in range(10)], [1.0] * 10)
     study = shop(tmp_path)
-    study.ask_many([f"k{n}" for n in range(10)], units=[f"u{n % 2}" for n in range(10)])
-    study.tell_many([f"k{n}" for n in range(10)], [1.0] * 10)
-    study._desk.keep_snapshot()
-    store = study._desk.store
-    monkeypatch.setattr(store, "erase", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        study.forget("u1")
-    monkeypatch.undo()
-    monkeypatch.setattr(study._desk, "keep_snapshot", lambda: None)
-    study.close()
+    with monkeypatch.context() as stopped:
+        stopped.setattr(SQLiteStore, "erase", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        stopped.setattr(SQLiteStore, "keep", lambda *_: None)  # the process ends without a snapshot
+        with pytest.raises(KeyboardInterrupt):
+            study.forget("u1")
+        study.close()
     with shop(tmp_path) as study:
         assert study.state("k1") == "erased"
-        assert study._desk.store.of_unit("shop", "u1") == []
-        assert replayed_state(study) == state_of(study)
+        with reading(url_in(tmp_path)) as store:
+            assert store.of_unit("shop", "u1") == []
+        assert replayed(study) == study.digest()
         assert study.metrics()["states"]["rewarded"] == 5
 
 
@@ -199,20 +203,49 @@ def test_what_comes_while_it_is_forgotten_is_forgotten_too(
         calls: list[int] = []
 
         def meanwhile(*given: Any, **more: Any) -> Any:
-            found = replayed(*given, **more)
+            found = replay_journal(*given, **more)
             if not calls:
                 study.tell("a", 1.0)
                 study.tell("b", 0.5)
             calls.append(1)
             return found
 
-        monkeypatch.setattr(erasing, "replayed", meanwhile)
+        monkeypatch.setattr(erase, "replay_journal", meanwhile)
         assert study.forget("u") == 2
         assert len(calls) == 2
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         assert study.metrics()["states"]["rewarded"] == 1
         with pytest.raises(InvalidSetting):
             study.forget("")
+
+
+def test_nothing_is_left_of_a_pending_context_in_any_file_while_the_study_is_open(tmp_path: Path) -> None:
+    """The snapshot from before, in which the decision waits, stayed in the file until it was closed."""
+    context = [0.6180339887, 0.7861513777, 0.0]
+    with shop(tmp_path, features=SHOP) as study:
+        study.ask("a", context=context, unit="ann")
+    with shop(tmp_path) as study:
+        assert study.forget("ann") == 1
+        files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert struct.pack("<d", context[0]) not in files
+        assert repr(context[0]).encode() not in files
+
+
+def test_a_reason_or_a_part_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """It was written, and the journal could not be replayed any more."""
+    wrong: Any = 7
+    with shop(tmp_path) as study:
+        study.ask("a", unit="ann")
+        for refused in (
+            lambda: study.tell("a", 1.0, part=wrong),
+            lambda: study.correct("a", 1.0, reason=wrong),
+            lambda: study.forget("ann", reason=wrong),
+            lambda: study.add_arms([[0.8, 0.6]], reason=wrong),
+        ):
+            with pytest.raises(InvalidSetting, match="must be a text, got 7"):
+                refused()
+        assert study.state("a") == "pending"
+        assert replayed(study) == study.digest()
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -228,11 +261,11 @@ def test_what_is_left_of_rewards_that_were_nothing_can_be_saved(
             study.tell(f"k{n}", reward)
         for n in range(6):
             study.correct(f"k{n}", 0.0)
-        bandit = study._desk.standing.bandit
+        bandit = study.bandit()
         bandit.save(tmp_path / "bandit.npz")
         assert infex.Bandit.load(tmp_path / "bandit.npz").digest() == bandit.digest()
         study.extend(1)
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_a_file_with_less_than_nothing_left_by_rounding_loads() -> None:
@@ -295,7 +328,7 @@ def test_a_correction_after_arms_went_and_features_came_is_that_of_a_ridge_on_co
             left = np.array([np.outer(row, context).ravel() for row in ARMS[1:]])
         found = study.estimates(**asked).estimate
         np.testing.assert_allclose(found, left @ theta, rtol=1e-9, atol=1e-9)
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -325,7 +358,7 @@ def test_a_correction_where_each_arm_has_a_regression_changes_that_of_its_arm_al
             theta = ridge(np.c_[contexts[mine], np.zeros(len(mine))], [rewards[n] for n in mine])
             assert found[label] == pytest.approx(asked @ theta, abs=1e-9)
         assert found["juice"] == 0.0
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_a_reward_that_never_came_can_be_put_right_after_arms_went(tmp_path: Path) -> None:
@@ -343,7 +376,7 @@ def test_a_reward_that_never_came_can_be_put_right_after_arms_went(tmp_path: Pat
         expected = [np.outer(row, [0.3, 0.4]).ravel() @ theta for row in ARMS[1:]]
         np.testing.assert_allclose(found.estimate, expected, atol=1e-9)
         assert found.pulls.tolist() == [2, 2]  # of the arms that are left
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,6 +1,5 @@
 """The chain of a journal, computed the slow way."""
 
-import gc
 import hashlib
 import itertools
 
@@ -9,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infex.errors import DamagedJournal
-from infex.study.entries import BEGINNING, Draft, entries_of, followed, linked
+from infex.study.journal import BEGINNING, Draft, entries_from_rows, linked, verified
 from infex.study.known_keys import KnownKeys
-from infex.study.opening import _old_objects_left_alone
-from infex.study.tallies import Drift
+from infex.study.metrics import Drift
 from infex.testing.stores import changes, drafts
 
 TEXTS = st.text(max_size=8)
@@ -24,7 +22,7 @@ DRAFTS = st.lists(
 @given(DRAFTS)
 def test_links_are_what_is_promised(made: list[Draft]) -> None:
     entries = linked(made, BEGINNING)
-    assert list(followed(entries, BEGINNING)) == entries
+    assert list(verified(entries, BEGINNING)) == entries
     before = bytes(32)
     for number, (entry, draft) in enumerate(zip(entries, made, strict=True), start=1):
         assert (entry.kind, entry.key, entry.unit, entry.at, entry.content) == draft
@@ -43,34 +41,34 @@ def test_any_change_and_any_missing_entry_is_named() -> None:
     entries = linked(drafts(5), BEGINNING)
     for changed in changes(entries[2]):
         with pytest.raises(DamagedJournal, match=r"entry [34] "):
-            list(followed([*entries[:2], changed, *entries[3:]], BEGINNING))
+            list(verified([*entries[:2], changed, *entries[3:]], BEGINNING))
     with pytest.raises(DamagedJournal, match="entry 3 of the journal is missing"):
-        list(followed([*entries[:2], *entries[3:]], BEGINNING))
+        list(verified([*entries[:2], *entries[3:]], BEGINNING))
     with pytest.raises(DamagedJournal):
-        list(followed([entries[1], entries[0]], BEGINNING))
+        list(verified([entries[1], entries[0]], BEGINNING))
 
 
 def test_what_was_erased_cannot_be_put_back_otherwise() -> None:
     entries = linked(drafts(3), BEGINNING)
     erased = entries[1]._replace(unit=None, content=None, salt=None)
-    assert len(list(followed([entries[0], erased, entries[2]], BEGINNING))) == 3
+    assert len(list(verified([entries[0], erased, entries[2]], BEGINNING))) == 3
     for unit, content in itertools.product(("", "ann"), (b"", b"content of 2")):
         guess = erased._replace(unit=unit, content=content, salt=bytes(16))
         with pytest.raises(DamagedJournal, match="entry 2"):
-            list(followed([entries[0], guess, entries[2]], BEGINNING))
+            list(verified([entries[0], guess, entries[2]], BEGINNING))
 
 
 def test_rows_are_entries_whole_or_erased_and_nothing_between() -> None:
     entries = linked(drafts(4), BEGINNING)
     rows = [tuple(entry) for entry in entries]
-    assert entries_of(rows) == entries
-    assert entries_of([]) == []
+    assert entries_from_rows(rows) == entries
+    assert entries_from_rows([]) == []
     erased = tuple(entries[1]._replace(unit=None, content=None, salt=None))
-    assert entries_of([rows[0], erased, rows[2]]) == [entries[0], erased, entries[2]]
+    assert entries_from_rows([rows[0], erased, rows[2]]) == [entries[0], erased, entries[2]]
     for field, value in itertools.product(range(9), (None, 1.5)):
         damaged = tuple(value if place == field else part for place, part in enumerate(rows[1]))
-        with pytest.raises(DamagedJournal, match="fields are of other kinds"):
-            entries_of([rows[0], damaged, erased])
+        with pytest.raises(DamagedJournal, match="a field has another type"):
+            entries_from_rows([rows[0], damaged, erased])
 
 
 @given(st.lists(TEXTS), st.lists(TEXTS), st.lists(TEXTS))
@@ -91,21 +89,9 @@ def test_keys_are_known_also_after_they_were_written_and_read(
 def test_the_drift_of_residuals_has_their_mean(residuals: list[float]) -> None:
     drift = Drift()
     for residual in residuals:
-        drift.take(residual)
+        drift.add(residual)
     assert drift.count == len(residuals)
     assert drift.mean == pytest.approx(sum(residuals) / len(residuals), abs=1e-12)
-
-
-@pytest.mark.parametrize("young", [0, 700, 10**6])
-def test_a_replay_leaves_the_garbage_collector_as_it_was(young: int) -> None:
-    before = gc.get_threshold()
-    try:
-        gc.set_threshold(young, 7, 9)
-        with _old_objects_left_alone(), _old_objects_left_alone():  # two replays at once
-            assert gc.get_threshold() == (young and max(young, 100_000), 7, 9)
-        assert (gc.get_threshold(), gc.get_freeze_count()) == ((young, 7, 9), 0)
-    finally:
-        gc.set_threshold(*before)
 
 
 def test_the_same_content_has_another_seal_each_time() -> None:

@@ -1,5 +1,6 @@
 """Why a decision was taken: recomputed from the journal, with every offer and every feature's share."""
 
+import contextlib
 import json
 import math
 from pathlib import Path
@@ -11,7 +12,12 @@ import pytest
 import infex
 from infex import features, models
 from infex.errors import UnknownDecision
-from tests.study.studies import ARMS, POLICY, shop
+from infex.study.explain import explain
+from infex.study.journal import BEGINNING, Draft, linked
+from infex.study.stores.base import reading
+from infex.study.stores.sqlite import SQLiteStore
+from infex.study.verify import verify
+from tests.study.studies import ARMS, POLICY, entries_of, shop, url_in
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
 PROBLEMS: dict[str, dict[str, Any]] = {
@@ -83,21 +89,21 @@ def test_what_rested_on_something_erased_cannot_be_proven(tmp_path: Path) -> Non
 
 def test_a_decision_that_was_not_so_is_not_proven(tmp_path: Path) -> None:
     """A journal written anew by somebody else, with a chain that holds."""
-    from infex.study.entries import BEGINNING, Draft, linked
-
     with shop(tmp_path) as study:
         study.ask_many(["a", "b"])
-        entries = list(study._desk.store.read("shop", BEGINNING))
         drafts = [
-            Draft(each.kind, each.key, each.unit or "", each.at, each.content or b"") for each in entries
+            Draft(each.kind, each.key, each.unit or "", each.at, each.content or b"")
+            for each in entries_of(study)
         ]
-        changed = drafts[2]._replace(content=drafts[2].content.replace(b'"arm":0', b'"arm":1'))
-        assert changed != drafts[2]
-        study._desk.store.append("forged", linked([*drafts[:2], changed], BEGINNING))
-        from infex.study.explaining_cases import explanation_of
-
-        assert explanation_of(study._desk.store, "forged", {}, "a").proven is True
-        assert explanation_of(study._desk.store, "forged", {}, "b").proven is False
+    changed = drafts[2]._replace(content=drafts[2].content.replace(b'"arm":0', b'"arm":1'))
+    assert changed != drafts[2]
+    with contextlib.closing(SQLiteStore(tmp_path / "shop.db")) as store:
+        store.append("forged", linked([*drafts[:2], changed], BEGINNING), BEGINNING)
+    with reading(url_in(tmp_path), "forged") as forged:
+        assert explain(forged, "forged", {}, "a").proven is True
+        assert explain(forged, "forged", {}, "b").proven is False
+        verdict = verify(forged, "forged", {})
+        assert (verdict.entry, verdict.why, verdict.proven) == (3, "entry 3 was not decided so", 1)
 
 
 def test_intervals_of_a_study_are_the_theorys_at_any_scale(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 import infex
 from infex.errors import NoSupport
 from infex.evaluation import Log, evaluate, evaluate_parts, logged, read, write
-from infex.study.exporting import export
 from tests.study.studies import ARMS, POLICY, shop
 
 
@@ -20,7 +19,7 @@ def test_an_export_is_read_as_a_log(tmp_path: Path, chooses: bool) -> None:
         decisions = [study.ask(f"k{n}", unit=f"u{n % 5}", **each) for n, each in enumerate(words)]
         study.tell_many([f"k{n}" for n in range(30)], [n % 2 for n in range(30)])
         study.flush()
-        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 40
+        assert study.export(tmp_path / "log.parquet").rows == 40
     log = read(tmp_path / "log.parquet")
     assert log.arm.tolist() == [each.arm for each in decisions]
     assert log.explored is not None
@@ -50,7 +49,7 @@ def exported(folder: Path, **settings: Any) -> tuple[Log, dict[str, Any], dict[s
             decisions.pop("k7"), rewards.pop("k7")
         count = study.metrics()
         study.flush()
-        written = export(study._desk.store, "shop", {}, folder / "log.parquet")
+        written = study.export(folder / "log.parquet")
         assert written.rows == count["decisions"] - count["states"]["erased"]
         assert written.held_out == count["held_out"]["decisions"]
     return read(folder / "log.parquet"), decisions, rewards
@@ -113,7 +112,7 @@ def test_arms_that_come_and_go_have_one_place_for_all_also_for_those_held_out(tm
         study.add_arms([[0.8, 0.6]], ["d"])
         decisions |= {f"m{n}": study.ask(f"m{n}") for n in range(20)}
         study.flush()
-        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 40
+        assert study.export(tmp_path / "log.parquet").rows == 40
     log = read(tmp_path / "log.parquet")
     assert log.held_out is not None
     assert 0 < log.held_out.sum() < 40

@@ -1,5 +1,6 @@
 """What a study survives: kills, disks that fail, damaged files, journals of long ago."""
 
+import contextlib
 import json
 import os
 import random
@@ -17,15 +18,14 @@ import pytest
 import infex
 from infex import features
 from infex.errors import DamagedJournal, ForeignStore, InfexError, StoreFailed
-from infex.study import addresses
-from infex.study.entries import BEGINNING, Draft, Entry, linked
-from infex.study.inspecting import log_rows
-from infex.study.opening import replayed
-from infex.study.sqlite_store import SQLiteStore
+from infex.study.inspection import log_rows
+from infex.study.journal import BEGINNING, Draft, Entry, linked
+from infex.study.snapshot import replay_journal
+from infex.study.stores import base
+from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
-from infex.study.verifying import verdict_of
 from tests.study.faulty_disk import Disk
-from tests.study.studies import ARMS, Clock, replayed_state, shop, state_of, url_in
+from tests.study.studies import ARMS, Clock, entries_of, replayed, shop, url_in
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "study-journal-1.json"
@@ -62,8 +62,8 @@ def kill_again_and_again(folder: Path, cycles: int, lines: int) -> None:
         assert exploration["planned"] == figures["decisions"] // 5
         assert exploration["done"] + exploration["skipped"] == exploration["planned"]
         assert exploration["cost"] <= 1.0
-        assert replayed_state(study) == state_of(study)
-        assert verdict_of(study._desk.store, "shop", {}).holds
+        assert replayed(study) == study.digest()
+        assert study.verify().holds
 
 
 def test_a_killed_process_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def survive_a_fault(folder: Path, n: int, error: type[Exception], monkeypatch: p
     home.mkdir()
     disk = Disk(f"study-{error.__name__}-{n}", fails=n, error=error)
     monkeypatch.setattr(
-        addresses,
-        "opened_store",
+        base,
+        "open_store",
         lambda url, reading=False: SQLiteStore(home / "shop.db", vfs=disk.name, exclusive=True),
     )
 
@@ -104,7 +104,7 @@ def survive_a_fault(folder: Path, n: int, error: type[Exception], monkeypatch: p
     with shop(home) as again:
         assert [again.ask(f"k{place}") for place in range(4)] == list(told.values())
         assert again.metrics()["states"]["rewarded"] == again.metrics()["decisions"] == 4
-        assert replayed_state(again) == state_of(again)
+        assert replayed(again) == again.digest()
     disk.unregister()
     return clean
 
@@ -161,6 +161,28 @@ def test_many_flipped_bytes_are_said_or_do_not_matter(tmp_path: Path) -> None:
     flip_bytes(tmp_path, 1500)
 
 
+def test_a_key_that_a_damaged_index_does_not_find_is_never_decided_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shop(tmp_path) as study:
+        study.ask_many(["a", "b"])
+        study.tell("a", 0.5)
+    with monkeypatch.context() as damaged, shop(tmp_path) as study:
+        damaged.setattr(SQLiteStore, "of_keys", lambda *_: [])
+        for call in (
+            lambda: study.ask("a"),
+            lambda: study.ask_many(["c", "a"]),
+            lambda: study.tell("a", 0.5),
+        ):
+            with pytest.raises(
+                DamagedJournal, match="there is a decision 'a', and the store does not find it"
+            ):
+                call()
+        assert study.ask("c").t == 3
+    with shop(tmp_path) as study:
+        assert study.ask("a").t == 1
+
+
 def test_a_cut_file_is_never_taken_for_a_new_one(tmp_path: Path) -> None:
     with shop(tmp_path) as study:
         study.ask_many([f"k{n}" for n in range(60)])
@@ -174,9 +196,10 @@ def test_a_cut_file_is_never_taken_for_a_new_one(tmp_path: Path) -> None:
 def test_entries_of_a_newer_infex_are_refused(tmp_path: Path) -> None:
     with shop(tmp_path) as study:
         study.ask("a")
-        entries = list(study._desk.store.read("shop", BEGINNING))
-        newer = Draft("decision", "b", "", 0, b'{"v":2,"something":"new"}')
-        study._desk.store.append("newer", [*entries, *linked([newer], entries[-1].mark)])
+        entries = entries_of(study)
+    newer = Draft("decision", "b", "", 0, b'{"v":2,"something":"new"}')
+    with contextlib.closing(SQLiteStore(tmp_path / "shop.db")) as store:
+        store.append("newer", [*entries, *linked([newer], entries[-1].mark)], BEGINNING)
     with pytest.raises(InfexError, match="written by a newer infex: its version is 2"):
         shop(tmp_path, "newer")
 
@@ -190,7 +213,7 @@ def test_any_order_and_repetition_of_rewards_comes_to_the_same(tmp_path: Path) -
             study.ask_many(keys)
             order = rng.permutation(np.repeat(np.arange(200), 3)).tolist()
             study.tell_many([keys[n] for n in order], [n / 200 for n in order])
-            known = study._desk.standing.bandit._agent.model.all.posterior()
+            known = study.bandit()._agent.model.all.posterior()
             factors.append((known.theta, known.factor))
     for found, expected in zip(*factors, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -211,7 +234,7 @@ def test_ten_thousand_keys_sent_five_times_by_sixteen_threads(tmp_path: Path) ->
         assert len(answers) == 10_000
         assert {decision.t for _, decision in answers} == set(range(1, 10_001))
         assert study.metrics()["exploration"]["done"] == 2000
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def write_golden(folder: Path) -> None:
@@ -242,8 +265,8 @@ def write_golden(folder: Path) -> None:
         study.ask("last", context={"age": 30, "country": "DE", "visits": 3})
         study.flush()
         entries = [[each.hex() if isinstance(each, bytes) else each for each in entry]
-                   for entry in study._desk.store.read("shop", BEGINNING)]  # fmt: skip
-        theta, states = study._desk.standing.bandit.theta.tolist(), study.metrics()["states"]
+                   for entry in entries_of(study)]  # fmt: skip
+        theta, states = study.bandit().theta.tolist(), study.metrics()["states"]
     GOLDEN.write_text(json.dumps({"entries": entries, "theta": theta, "states": states}) + "\n")
 
 
@@ -254,13 +277,13 @@ def test_a_journal_of_every_format_replays_for_ever(tmp_path: Path) -> None:
         content, salt, seal, link = (None if each is None else bytes.fromhex(each) for each in rest)
         entries.append(Entry(number, kind, key, unit, at, content, salt, seal or b"", link or b""))
     store = SQLiteStore(tmp_path / "shop.db")
-    store.append("shop", entries)
-    standing, _ = replayed(store, "shop", {})
+    store.append("shop", entries, BEGINNING)
+    state, _ = replay_journal(store, "shop", {})
     store.close()
     assert {entry.kind for entry in entries} == {
         "opened", "decision", "held", "reward", "defaulted", "late", "correction", "amendment", "forgotten",
     }  # fmt: skip
-    np.testing.assert_allclose(standing.bandit.theta, kept["theta"], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(state.bandit.theta, kept["theta"], rtol=1e-12, atol=1e-12)
     with shop(tmp_path) as study:
         assert study.metrics()["states"] == kept["states"]
         assert study.explain("last").proven is True

@@ -11,8 +11,7 @@ import infex
 from infex import features
 from infex.errors import InvalidSetting
 from infex.study.study import Study
-from infex.study.verifying import verdict_of
-from tests.study.studies import ARMS, POLICY, Clock, replayed_state, shop, state_of
+from tests.study.studies import ARMS, POLICY, Clock, replayed, shop
 
 BETTER = {"arms": ARMS, "labels": ["a", "b", "c"]}
 
@@ -41,11 +40,11 @@ def test_a_share_of_units_is_held_out_for_good(tmp_path: Path) -> None:
         arms = [decisions[f"k{n}"].arm for n in held]
         assert {decisions[f"k{n}"].propensity for n in held} == {1 / 3}
         assert min(arms.count(arm) for arm in range(3)) > len(arms) / 5
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         assert study.ask("k3", unit="u3") == decisions["k3"]
-        before = state_of(study)
+        before = study.digest()
     with shop(tmp_path) as study:
-        assert state_of(study) == before
+        assert study.digest() == before
         more = fill(study, 60, 600)
         assert {n % 60 for n in range(600, 660) if more[f"k{n}"].reason == "held out"} == units
         explained = study.explain(f"k{min(held)}")
@@ -56,10 +55,10 @@ def test_a_share_of_units_is_held_out_for_good(tmp_path: Path) -> None:
 def test_nothing_is_learnt_from_them(tmp_path: Path) -> None:
     with shop(tmp_path, holdout=1.0, **BETTER) as study:
         fill(study, 50)
-        assert study._desk.standing.bandit.t == 0
-        assert study._desk.standing.bandit.digest() == infex.Bandit(policy=POLICY, seed=7, **BETTER).digest()
+        assert study.bandit().t == 0
+        assert study.bandit().digest() == infex.Bandit(policy=POLICY, seed=7, **BETTER).digest()
         assert study.correct("k1", 0.5) == "corrected"
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 @pytest.mark.parametrize("way", ["b", "greedy"])
@@ -70,16 +69,16 @@ def test_the_fixed_policy_may_be_one_arm_or_that_of_a_frozen_state(tmp_path: Pat
         first = [d for d in fill(study, 100).values() if d.reason == "held out"]
         assert {d.label for d in first} == {"b" if way == "b" else "a"}
         study.amend(freeze=True, reason="from today")
-        best = study._desk.standing.bandit.estimates().estimate.argmax()
+        best = study.bandit().estimates().estimate.argmax()
         then = [d for d in fill(study, 100, 100).values() if d.reason == "held out"]
         assert {d.arm for d in then} == {1 if way == "b" else int(best)}
         study.remove_arms(["c"])
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         fill(study, 20, 200)
     with shop(tmp_path, clock=clock) as study:
         after = [d for d in fill(study, 60, 300).values() if d.reason == "held out"]
         assert len({d.label for d in after}) == 1
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_lift_is_the_difference_of_means_with_units_as_draws(tmp_path: Path) -> None:
@@ -130,7 +129,7 @@ def test_contexts_of_those_held_out(tmp_path: Path) -> None:
         for n in range(20):
             study.ask(f"k{n}", context=[0.1 * (n % 5), 0.2])
         study.forget("nobody")
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 @pytest.mark.parametrize(
@@ -163,10 +162,10 @@ def test_the_decision_of_somebody_held_out_has_the_greedy_arm_and_the_estimate_o
         assert why.proven is True
         assert [offer.label for offer in why.offers] == ["a", "b", "c"]
         study.flush()
-        assert verdict_of(study._desk.store, "shop", {}).proven == 240
+        assert study.verify().proven == 240
     with shop(tmp_path) as study:  # from a snapshot
         assert {key: study.ask(key, **asked(int(key[1:]))) for key in held} == decisions
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def asked(n: int) -> dict[str, Any]:

@@ -1,16 +1,18 @@
-"""What was asked as plain data: many at once are the same bytes as one by one."""
+"""What was asked as plain data: rows of a batch are read, or refused, as they are one by one."""
 
+import json
+import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infex.errors import InfexError
-from infex.study.given_rows import question_of, questions_of
-from infex.study.moves import KeyedRequest
-from infex.study.plain_requests import are_plain_keys, checked_key, request_of, requests_of_contexts
+from infex.errors import InfexError, InvalidSetting
+from infex.study.commands import Ask, each_row
+from infex.study.requests import Request, checked_key, plain_value
 
 ODD = st.sampled_from([0, 1, True, None, "1", float("nan"), float("inf"), 1e308, -0.0, 5e-324])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -22,34 +24,45 @@ def outcome(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except InfexError as error:
-        return type(error), error.row, str(error)
+        return error
 
 
-@given(st.lists(CONTEXTS, min_size=1, max_size=5))
-def test_contexts_at_once_are_requests_one_by_one(contexts: list[Any]) -> None:
-    found = requests_of_contexts(contexts, [""] * len(contexts))
-    if found is not None:
-        assert found == [request_of({"context": context}, "") for context in contexts]
+@given(st.lists(NUMBERS, max_size=4))
+def test_the_same_numbers_give_the_same_request_in_any_form(numbers: list[float]) -> None:
+    first = Request.of({"context": numbers, "labels": None}, "ann")
+    assert json.loads(first.encoded) == {"context": numbers}
+    for other in (tuple(numbers), np.array(numbers), [np.float64(number) for number in numbers]):
+        assert Request.of({"context": other}, "ann") == first
+    assert Request.of({"context": numbers}, "").digest != first.digest
+    assert Request.of({"context": [*numbers, 1.0]}, "ann").digest != first.digest
+
+
+def test_a_number_that_is_missing_has_a_name() -> None:
+    assert plain_value("context", {"age": math.nan, "city": "Rome"}) == {"age": None, "city": "Rome"}
+    with pytest.raises(InvalidSetting, match="context must be finite numbers, got nan"):
+        plain_value("context", [math.nan])
+
+
+@given(KEYS)
+def test_a_key_is_taken_as_it_is_or_refused(key: Any) -> None:
+    found = outcome(lambda: checked_key(key))
+    if isinstance(found, InfexError):
+        assert (
+            not isinstance(key, str) or not key or len(key) > 200 or key.startswith("infex:") or "\0" in key
+        )
     else:
-        plain = all(type(each) is list and {*map(type, each)} <= {float} for each in contexts)
-        small = all(abs(x) < 1e300 for each in contexts for x in each) if plain else False
-        assert not small or not any(contexts)
-
-
-@given(st.lists(KEYS, min_size=1, max_size=4))
-def test_keys_that_are_plain_together_are_taken_one_by_one(keys: list[str]) -> None:
-    if are_plain_keys(keys):
-        assert [checked_key(key) for key in keys] == keys
+        assert found == key
 
 
 @given(st.lists(st.tuples(KEYS, CONTEXTS, st.none() | st.sampled_from(["", "anna"])), min_size=1, max_size=4))
 def test_rows_are_asked_or_refused_as_one_by_one(rows: list[tuple[str, object, str | None]]) -> None:
-    keys, contexts, units = (list(column) for column in zip(*rows, strict=True))
-    together = outcome(lambda: questions_of(keys, units, {"context": contexts, "arms": None}, {}))
-    singles = [outcome(partial(question_of, key, unit, {"context": context})) for key, context, unit in rows]
+    def ask(row: tuple[str, object, str | None]) -> Ask:
+        return Ask.of(row[0], row[2], {"context": row[1]})
+
+    together = outcome(lambda: each_row(rows, [row[0] for row in rows], ask))
+    singles = [outcome(lambda row=row: ask(row)) for row in rows]  # type: ignore[misc]
     if isinstance(together, list):
         assert together == singles
     else:
-        kind, row, _ = together
-        assert singles[row][0] is kind
-        assert all(isinstance(each, KeyedRequest) for each in singles[:row])
+        assert type(singles[together.row]) is type(together)
+        assert all(isinstance(each, Ask) for each in singles[: together.row])

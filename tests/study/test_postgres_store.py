@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from infex.errors import ForeignStore, InvalidSetting, JournalMoved, StoreFailed
-from infex.study.entries import BEGINNING, Mark, linked
-from infex.study.postgres_store import PostgresStore
-from infex.study.sqlite_store import SQLiteStore
-from infex.study.store import Store
+from infex.study.journal import BEGINNING, linked
+from infex.study.stores.base import Store
+from infex.study.stores.postgres import PostgresStore
+from infex.study.stores.sqlite import SQLiteStore
 from infex.testing.stores import StoreContract, drafts
 from tests.study.server import Server, running
 
@@ -56,9 +56,9 @@ class TestPostgres(StoreContract):
         return self.opened[-1]
 
 
-def abort(store: PostgresStore) -> None:
-    """A transaction that moves the counter, and fails."""
-    with contextlib.suppress(ZeroDivisionError), store._changing() as connection:
+def abort(url: str) -> None:
+    """A transaction of the database that moves the counter, and fails."""
+    with contextlib.suppress(ZeroDivisionError), psycopg.connect(url) as connection:
         connection.execute("update infex_studies set number = number + 3")
         raise ZeroDivisionError
 
@@ -69,11 +69,11 @@ def test_processes_take_turns_and_numbers_have_no_gaps(url: str) -> None:
     def work(seed: int) -> None:
         mine = PostgresStore(url)
         for n in range(20):
-            with mine.turn("a"):
-                entries = linked(drafts(3), mine.end("a"))
+            with mine.transaction("a"):
+                end = mine.end("a")
                 if (n + seed) % 4 == 0:
-                    abort(mine)
-                mine.append("a", entries)
+                    abort(url)
+                mine.append("a", linked(drafts(3), end), end)
         mine.close()
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
@@ -86,34 +86,36 @@ def test_processes_take_turns_and_numbers_have_no_gaps(url: str) -> None:
     store.close()
 
 
-def test_without_a_turn_one_of_two_is_told_that_the_journal_moved(url: str) -> None:
+def test_without_a_transaction_one_of_two_is_told_that_the_journal_moved(url: str) -> None:
     one, other = PostgresStore(url), PostgresStore(url)
-    one.append("a", linked(drafts(1), BEGINNING))
-    stale = linked(drafts(2), one.end("a"))
-    other.append("a", linked(drafts(1), other.end("a")))
+    one.append("a", linked(drafts(1), BEGINNING), BEGINNING)
+    end = one.end("a")
+    other.append("a", linked(drafts(1), end), end)
     with pytest.raises(JournalMoved):
-        one.append("a", stale)
+        one.append("a", linked(drafts(2), end), end)
     assert one.end("a").number == 2
     one.close()
     other.close()
 
 
 def test_a_lost_server_is_said_and_found_again(server: Server, store: PostgresStore) -> None:
-    store.append("a", linked(drafts(3), BEGINNING))
-    with store.turn("a"):
+    store.append("a", linked(drafts(3), BEGINNING), BEGINNING)
+    end = store.end("a")
+    with store.transaction("a"):
         server.stop("immediate")
         with pytest.raises(StoreFailed, match="PostgreSQL"):
-            store.append("a", linked(drafts(1), Mark(3, bytes(32))))
+            store.append("a", linked(drafts(1), end), end)
         with pytest.raises(StoreFailed, match="PostgreSQL"):
             store.end("a")
         server.start()
-        for _ in range(2):  # however often it is tried
-            with pytest.raises(StoreFailed, match="while a turn lasted"):
-                store.append("a", linked(drafts(1), Mark(3, bytes(32))))
-    assert store.end("a").number == 3
-    with store.turn("a"):
-        store.append("a", linked(drafts(2), store.end("a")))
-    assert len(list(store.read("a"))) == 5
+        with contextlib.closing(PostgresStore(server.url)) as other, other.transaction("a"):
+            other.append("a", linked(drafts(1), end), end)  # the lock went with the server
+        with pytest.raises(JournalMoved):
+            store.append("a", linked(drafts(1), end), end)
+    end = store.end("a")
+    with store.transaction("a"):
+        store.append("a", linked(drafts(2), end), end)
+    assert len(list(store.read("a"))) == 6
 
 
 def test_a_server_that_may_lose_data_is_refused(server: Server) -> None:
@@ -140,8 +142,8 @@ def test_a_newer_schema_and_a_silent_address_are_refused(url: str) -> None:
 
 
 def test_a_backup_is_a_file_of_sqlite(store: PostgresStore, tmp_path: Path) -> None:
-    store.append("b", linked(drafts(1500), BEGINNING))
-    store.append("a", linked(drafts(2), BEGINNING))
+    store.append("b", linked(drafts(1500), BEGINNING), BEGINNING)
+    store.append("a", linked(drafts(2), BEGINNING), BEGINNING)
     store.backup(tmp_path / "copy.db")
     copy = SQLiteStore(tmp_path / "copy.db")
     assert copy.names() == ["a", "b"]

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 import infex
 from infex.cli.main import main
 from infex.errors import CannotLoad, NoRecord, OtherSettings
-from infex.study.references import reference_to, remade
+from infex.study.settings import made_from, reference_to
 from tests.study import users_rules
-from tests.study.studies import replayed_state, shop, state_of, url_in
+from tests.study.studies import replayed, shop, url_in
 from tests.study.users_rules import Chosen, Held, Plain, Turns, Unknown, Weights
 
 
@@ -36,10 +36,10 @@ def test_a_policy_by_its_name_is_in_force_when_the_study_is_opened_again(tmp_pat
         study.amend(policy=policy, reason="a rule of our own")
         arms = [study.ask(f"b{n}").arm for n in range(12)]
         study.tell_many([f"b{n}" for n in range(12)], [0.1 * n for n in range(12)])
-        before = state_of(study)
-        assert replayed_state(study) == before
+        before = study.digest()
+        assert replayed(study) == before
     with shop(tmp_path) as again:
-        assert state_of(again) == before
+        assert again.digest() == before
         assert [again.ask(f"b{n}").arm for n in range(12)] == arms
         assert again.explain("b3").proven
         again.ask("c")
@@ -59,10 +59,10 @@ def test_a_number_of_numpys_in_a_policy_is_the_plain_number(tmp_path: Path) -> N
     policy = Turns(np.int64(2), (np.int32(3), np.int8(1)))
     with shop(tmp_path, policy=policy) as study:
         arms = [study.ask(f"a{n}").arm for n in range(6)]
-        before = state_of(study)
+        before = study.digest()
     with shop(tmp_path) as again:
-        assert state_of(again) == before == replayed_state(again)
-        assert again._desk.standing.bandit.policy == Turns(2, (3, 1))
+        assert again.digest() == before == replayed(again)
+        assert again.policy == Turns(2, (3, 1))
         assert [again.ask(f"a{n}").arm for n in range(6)] == arms
         assert again.explain("a5").proven
     with pytest.raises(OtherSettings, match="first"):
@@ -75,7 +75,7 @@ def test_any_number_of_numpys_is_kept_by_its_value(tmp_path: Path, number: Any) 
     """np.float64 was a bare TypeError, and any other came back as 0."""
     shop(tmp_path, policy=Held(number)).close()
     with shop(tmp_path) as again:
-        policy = again._desk.standing.bandit.policy
+        policy = again.policy
     assert isinstance(policy, Held)
     assert policy.anything == number
     assert type(policy.anything) in (float, bool)
@@ -98,7 +98,7 @@ def test_a_value_that_is_not_kept_must_be_given_again(tmp_path: Path, value: Any
 def test_a_class_that_says_it_is_a_policy_is_made_again_where_none_of_it_was_made() -> None:
     """Python gives such a class its `__init__` when the first object is made."""
     kept = {"object": "tests.study.users_rules:Declared", "settings": {}}
-    made = remade(kept)
+    made = made_from(kept)
     assert type(made).__name__ == "Declared"
     assert reference_to(made) == kept
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_made_again_by_its_name_is_refused_at_once(tmp_path: Path
 
 def test_parts_of_any_depth_are_made_again() -> None:
     policy = infex.Infex(Turns(1, (2, 2)), infex.every(3) | infex.listed([7]))
-    again = remade(reference_to(policy))
+    again = made_from(reference_to(policy))
     assert again == policy
     assert type(again.base) is Turns
 
@@ -170,4 +170,4 @@ def test_the_command_takes_a_rule_by_its_name(tmp_path: Path) -> None:
 def test_a_number_whose_value_a_journal_did_not_keep_is_not_taken_for_0() -> None:
     kept = {"object": "numpy:int64", "settings": {}}
     with pytest.raises(CannotLoad, match=r"numpy:int64 was made with was not kept: .* policy="):
-        remade({"object": "tests.study.users_rules:Turns", "settings": {"first": kept}})
+        made_from({"object": "tests.study.users_rules:Turns", "settings": {"first": kept}})

@@ -17,10 +17,12 @@ from click.testing import CliRunner
 import infex
 from infex.cli.main import main
 from infex.errors import OtherSettings, StoreFailed, UnknownDecision
-from infex.study import desk
+from infex.study import executor
+from infex.study.stores.base import reading
+from infex.study.stores.postgres import PostgresStore
 from infex.study.study import Study
 from tests.study.server import Server, running
-from tests.study.studies import ARMS, POLICY, Clock, replayed_state, state_of
+from tests.study.studies import ARMS, POLICY, Clock, replayed
 from tests.study.test_batches import Moody
 
 ROOT = Path(__file__).parents[2]
@@ -62,13 +64,13 @@ def test_two_share_one_study(url: str) -> None:
         assert one.state("a") == "erased"
         one.ask("more")
         other.metrics()
-        assert state_of(one) == state_of(other) == replayed_state(one)
+        assert one.digest() == other.digest() == replayed(one)
         assert infex.studies(url) == ["shop"]
         with pytest.raises(OtherSettings, match="seed is 7, not 8"):
             opened(url, seed=8)
 
 
-def test_threads_of_two_desks_take_rounds_without_gaps(url: str) -> None:
+def test_threads_of_two_instances_take_rounds_without_gaps(url: str) -> None:
     with opened(url, arms=ARMS, policy=LIMITED, seed=7) as one, opened(url) as other:
 
         def serve(n: int) -> int:
@@ -82,7 +84,7 @@ def test_threads_of_two_desks_take_rounds_without_gaps(url: str) -> None:
         assert rounds == set(range(1, 151))
         assert one.metrics()["exploration"]["cost"] <= 1.0
         other.metrics()
-        assert state_of(one) == state_of(other) == replayed_state(other)
+        assert one.digest() == other.digest() == replayed(other)
 
 
 def test_what_fails_is_not_acknowledged_and_the_state_is_built_anew(
@@ -90,25 +92,40 @@ def test_what_fails_is_not_acknowledged_and_the_state_is_built_anew(
 ) -> None:
     with opened(url, arms=ARMS, policy=POLICY, seed=7) as study:
         study.ask("a")
-        append = study._desk.store.append
+        append = PostgresStore.append
 
-        def failing(name: str, entries: Any) -> None:
-            append(name, entries)
+        def failing(store: PostgresStore, name: str, entries: Any, after: Any) -> None:
+            append(store, name, entries, after)
             raise StoreFailed("lost after it had come through")
 
-        monkeypatch.setattr(study._desk.store, "append", failing)
+        monkeypatch.setattr(PostgresStore, "append", failing)
         with pytest.raises(StoreFailed, match="not acknowledged: lost after"):
             study.ask("b")
-        monkeypatch.setattr(study._desk.store, "append", broken)
+        monkeypatch.setattr(PostgresStore, "append", broken)
         with pytest.raises(StoreFailed, match="not acknowledged"):
             study.ask("c")
         monkeypatch.undo()
         assert study.ask("b").t == 2
         assert study.ask("c").t == 3
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
-def broken(name: str, entries: Any) -> None:
+def test_what_failed_here_makes_room_for_what_others_decided_since(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as one, opened(url) as other:
+        one.ask("a")
+        with monkeypatch.context() as patched:
+            patched.setattr(PostgresStore, "append", broken)
+            with pytest.raises(StoreFailed, match="not acknowledged"):
+                one.ask("b")
+        assert other.ask("c").t == 2  # the round that was never acknowledged
+        assert one.ask("b").t == 3
+        other.metrics()
+        assert one.digest() == other.digest() == replayed(one)
+
+
+def broken(store: PostgresStore, name: str, entries: Any, after: Any) -> None:
     raise RuntimeError("a fault of some library")
 
 
@@ -120,19 +137,19 @@ def test_it_goes_on_when_the_server_was_restarted(url: str, server: Server) -> N
             study.ask("b")
         server.start()
         assert study.ask("b").t == 2
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_snapshots_are_kept_while_it_runs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
-    with opened(url, arms=ARMS, policy=POLICY, seed=7) as study:
+    monkeypatch.setattr(executor, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as study, reading(url) as store:
         keys = [f"k{n}" for n in range(12)]
         study.ask_many(keys)
-        study.ask("more")  # whose turn comes after that of a snapshot
-        assert study._desk.store.snapshots("shop") == []  # of decisions that all wait
+        study.ask("more")  # which is done after a snapshot would have been kept
+        assert store.snapshots("shop") == []  # of decisions that all wait
         study.tell_many(keys, [0.5] * 12)
         study.ask("then")
-        assert study._desk.store.snapshots("shop")[0].mark.number >= 13
+        assert store.snapshots("shop")[0].mark.number >= 13
 
 
 def worker(url: str, name: str, threads: int, decisions: int, aborted: float) -> subprocess.Popen[str]:
@@ -179,15 +196,14 @@ def survive(url: str, server: Server, decisions: int) -> None:
             assert (found.decision.t, found.decision.arm, found.decision.explored) == (t, arm, explored)
             assert not was_told or found.state == "rewarded"
         figures = study.metrics()
-        standing = study._desk.standing
-        rounds = {decision.t for decision in standing.bandit.pending}
+        rounds = {decision.t for decision in study.bandit().pending}
         assert len(rounds) == figures["states"]["pending"]
         assert figures["decisions"] == sum(figures["states"].values())  # no round is missing
         exploration = figures["exploration"]
         assert exploration["planned"] == figures["decisions"] // 3
         assert exploration["done"] + exploration["skipped"] == exploration["planned"]
         assert exploration["cost"] <= 1.0
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_two_processes_survive_aborts_a_kill_and_a_restart(url: str, server: Server) -> None:
@@ -215,7 +231,7 @@ def test_a_batch_that_is_refused_leaves_nothing_and_keeps_what_was_done_beside_i
         done = list(pool.map(serve, range(60)))
         assert done.count(False) >= 1
         assert study.metrics()["decisions"] == 3 * done.count(True)
-        assert state_of(study) == replayed_state(study, policy=moody)
+        assert study.digest() == replayed(study, policy=moody)
         with pytest.raises(UnknownDecision, match="row 1, 'unknown'"):
             study.tell_many([f"{done.index(True)}-0", "unknown"], [1.0, 1.0])
         assert study.state(f"{done.index(True)}-0") == "pending"

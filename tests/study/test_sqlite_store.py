@@ -12,10 +12,10 @@ import apsw
 import pytest
 
 from infex.errors import DamagedJournal, ForeignStore, InfexError, InvalidSetting, StoreFailed, StoreInUse
-from infex.study import sqlite_store
-from infex.study.entries import BEGINNING, linked
-from infex.study.sqlite_store import SQLiteStore, refuse_old_sqlite
-from infex.study.store import Store
+from infex.study.journal import BEGINNING, Draft, linked
+from infex.study.stores import sqlite
+from infex.study.stores.base import Store
+from infex.study.stores.sqlite import SQLiteStore, refuse_old_sqlite
 from infex.testing.stores import StoreContract, drafts
 from tests.study.faulty_disk import Disk, after_a_cut
 
@@ -38,8 +38,15 @@ def path(tmp_path: Path) -> Path:
 
 def filled(path: Path, count: int = 40) -> None:
     store = SQLiteStore(path)
-    store.append("a", linked(drafts(count), BEGINNING))
+    store.append("a", linked(drafts(count), BEGINNING), BEGINNING)
     store.close()
+
+
+def append(store: SQLiteStore, some: list[Draft]) -> int:
+    """Appends drafts at the end; the number of the last."""
+    end = store.end("a")
+    store.append("a", linked(some, end), end)
+    return end.number + len(some)
 
 
 def test_a_second_process_is_told_who_has_it_open(path: Path) -> None:
@@ -47,10 +54,10 @@ def test_a_second_process_is_told_who_has_it_open(path: Path) -> None:
     with pytest.raises(StoreInUse, match=rf"shop.db is open in process {os.getpid()} on .* since 20"):
         SQLiteStore(path)
     reader = SQLiteStore(path, reading=True)
-    first.append("a", linked(drafts(2), BEGINNING))
+    first.append("a", linked(drafts(2), BEGINNING), BEGINNING)
     assert reader.end("a").number == 2
     with pytest.raises(StoreFailed, match="opened for reading alone"):
-        reader.append("a", [])
+        append(reader, drafts(1))
     first.close()
     SQLiteStore(path).close()
 
@@ -127,7 +134,7 @@ def test_a_truncated_file_is_refused(path: Path) -> None:
 
 def test_what_is_erased_is_in_no_file(path: Path) -> None:
     store = SQLiteStore(path)
-    store.append("a", linked(drafts(9), BEGINNING))
+    store.append("a", linked(drafts(9), BEGINNING), BEGINNING)
     everything = b"".join(each.read_bytes() for each in path.parent.iterdir())
     assert b"content of 4" in everything
     store.erase("a", [entry.number for entry in store.of_unit("a", "bob")])
@@ -139,9 +146,9 @@ def test_what_is_erased_is_in_no_file(path: Path) -> None:
 
 def test_a_backup_is_taken_beside_the_writer(path: Path, tmp_path: Path) -> None:
     store = SQLiteStore(path)
-    store.append("a", linked(drafts(5), BEGINNING))
+    store.append("a", linked(drafts(5), BEGINNING), BEGINNING)
     store.backup(tmp_path / "copy.db")
-    store.append("a", linked(drafts(1), store.end("a")))
+    append(store, drafts(1))
     copy = SQLiteStore(tmp_path / "copy.db")
     assert copy.end("a").number == 5
     with pytest.raises(InvalidSetting, match="there already"):
@@ -171,9 +178,7 @@ def test_whatever_call_fails_nothing_is_acknowledged_that_is_not_there(
             store = faulty(path, disk)
         for _ in range(6):
             try:
-                entries = linked(drafts(3), store.end("a"))
-                store.append("a", entries)
-                told = entries[-1].number
+                told = append(store, drafts(3))
             except StoreFailed:
                 assert store.end("a").number >= told
         clean = disk.fails is not None and disk.count < disk.fails
@@ -191,13 +196,13 @@ def test_whatever_call_fails_nothing_is_acknowledged_that_is_not_there(
 def test_a_full_disk_is_said_and_when_there_is_room_again_it_goes_on(path: Path) -> None:
     disk = Disk("full", error=apsw.FullError)
     store = faulty(path, disk)
-    store.append("a", linked(drafts(3), BEGINNING))
+    store.append("a", linked(drafts(3), BEGINNING), BEGINNING)
     disk.fails, disk.lasting = disk.count + 1, True
     for _ in range(3):
         with pytest.raises(StoreFailed, match="no room is left"):
-            store.append("a", linked(drafts(1), store.end("a")))
+            append(store, drafts(1))
     disk.fails = None
-    store.append("a", linked(drafts(2), store.end("a")))
+    append(store, drafts(2))
     assert store.end("a").number == 5
     store.close()
     disk.unregister()
@@ -211,7 +216,7 @@ def power_cuts(folder: Path, count: int, seed: int) -> Iterator[tuple[int, int]]
     written = 0
     for _ in range(40):
         some = rng.randrange(1, 30)
-        store.append("a", linked(drafts(some, written + 1), store.end("a")))
+        append(store, drafts(some, written + 1))
         written += some
         disk.told(written)
     store.close()
@@ -225,7 +230,7 @@ def power_cuts(folder: Path, count: int, seed: int) -> Iterator[tuple[int, int]]
             (home / name).write_bytes(content)
         again = SQLiteStore(home / "shop.db")
         yield told, len(list(again.read("a")))
-        again.append("a", linked(drafts(1), again.end("a")))
+        append(again, drafts(1))
         again.close()
 
 
@@ -241,7 +246,7 @@ def test_two_thousand_power_cuts_lose_nothing_that_was_acknowledged(tmp_path: Pa
 def test_the_same_cuts_notice_a_log_that_is_not_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_store, "SAFE_SETTINGS", ("synchronous = normal",))
+    monkeypatch.setattr(sqlite, "SAFE_SETTINGS", ("synchronous = normal",))
     lost = sum(there < told for told, there in power_cuts(tmp_path, 60, seed=3))
     assert lost > 20
 
@@ -249,9 +254,7 @@ def test_the_same_cuts_notice_a_log_that_is_not_synced(
 def append_until_killed(path: Path, told: "multiprocessing.connection.Connection") -> None:
     store = SQLiteStore(path)
     while True:
-        entries = linked(drafts(2), store.end("a"))
-        store.append("a", entries)
-        told.send(entries[-1].number)
+        told.send(append(store, drafts(2)))
 
 
 def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> None:

@@ -1,6 +1,6 @@
 """A study: the same key gives the same decision, rewards count once, and the journal is the truth."""
 
-import threading
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,12 @@ from infex.errors import (
     UnknownDecision,
     UnknownStudy,
 )
-from infex.study import desk as desks
-from infex.study.store import Snapshot
+from infex.study import executor
+from infex.study.stores.base import Snapshot, reading
+from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
-from tests.study.studies import ARMS, POLICY, Clock, pulls, replayed_state, shop, state_of, url_in
-from tests.waiting import PATIENCE
+from tests.study.studies import ARMS, POLICY, Clock, pulls, replayed, shop, url_in
+from tests.waiting import until
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]}, missing="flag", beyond="clip")
 
@@ -83,7 +84,7 @@ def test_keys_are_texts(tmp_path: Path, key: Any) -> None:
             study.ask(key)
         with pytest.raises((UnknownDecision, InvalidSetting)):
             study.tell(key, 1.0)
-        assert study._desk.standing.number == 1
+        assert study.metrics()["entries"] == 1
 
 
 def test_what_is_refused_leaves_nothing_in_the_journal(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_what_is_refused_leaves_nothing_in_the_journal(tmp_path: Path) -> None:
             study.ask("a", context=Clock())
         with pytest.raises(TypeError):
             study.ask("a", context=[0.1, 0.2], surprise=1)
-        assert study._desk.standing.number == 1
+        assert study.metrics()["entries"] == 1
         assert study.ask("a", context=np.array([0.1, 0.2], dtype=np.float32)).t == 1
 
 
@@ -148,15 +149,13 @@ def test_replay_gives_the_live_state_to_the_last_bit(tmp_path: Path, problem: st
     bandit = infex.Bandit(**{"policy": POLICY, "seed": 7, **settings})
     study = shop(tmp_path, **settings)
     work_through(study, contexts[:60])
-    assert replayed_state(study) == state_of(study)
+    assert replayed(study) == study.digest()
     study.close()
     with shop(tmp_path) as study:  # from the snapshot
         work_through(study, contexts[60:], seed=4)
-        assert replayed_state(study) == state_of(study)
-        for decision, kept in zip(
-            study._desk.standing.bandit.pending, study._desk.standing.cases.values(), strict=True
-        ):
-            assert decision == kept.decision
+        assert replayed(study) == study.digest()
+        for decision in study.bandit().pending:
+            assert study.explain(decision.id, prove=False).decision == decision
     assert bandit.ask(context=contexts[0], id="3-0") == decision_of(tmp_path, "3-0")
 
 
@@ -173,7 +172,7 @@ def test_a_study_decides_as_a_bandit_does(tmp_path: Path) -> None:
             if n % 3:
                 study.tell(f"k{n}", n % 2)
                 bandit.tell(f"k{n}", n % 2)
-        assert study._desk.standing.bandit.digest() == bandit.digest()
+        assert study.bandit().digest() == bandit.digest()
 
 
 def test_arms_that_change_every_round_and_masks(tmp_path: Path) -> None:
@@ -182,7 +181,7 @@ def test_arms_that_change_every_round_and_masks(tmp_path: Path) -> None:
         for n, arms in enumerate(sets):
             study.ask(f"k{n}", arms=arms, labels=["x", "y", "z"], allowed=[True, True, n % 2 == 0])
             study.tell(f"k{n}", 0.5)
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_what_a_request_offers_and_forbids_is_in_the_journal(tmp_path: Path) -> None:
@@ -200,11 +199,11 @@ def test_what_a_request_offers_and_forbids_is_in_the_journal(tmp_path: Path) -> 
             decision = study.ask(f"{place}", context=[0.1, 0.2], offered=offered, explore=place % 4 > 0)
             assert decision.label in offered
             study.tell(f"{place}", float(place % 2))
-        number = study._desk.standing.number
+        number = study.metrics()["entries"]
         with pytest.raises(infex.errors.UnknownArm, match="no arm is called 'beer'"):
             study.ask("b", context=[0.1, 0.2], offered=["beer"])
-        assert study._desk.standing.number == number
-        assert replayed_state(study) == state_of(study)
+        assert study.metrics()["entries"] == number
+        assert replayed(study) == study.digest()
         assert study.explain("a").decision == first
 
 
@@ -217,7 +216,7 @@ def test_offers_and_requests_not_to_explore(tmp_path: Path) -> None:
             study.tell(f"k{n}", 0.5)
             assert study.explain(f"k{n}").proven is True
         assert [offer.offered for offer in study.explain("k1").offers] == [False, True, True]
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         with pytest.raises(AnotherRequest):
             study.ask("k0", offered=["a"], explore=True)
 
@@ -230,8 +229,8 @@ def test_a_range_of_rewards_holds_after_a_restart(tmp_path: Path) -> None:
         for wrong in (lambda: study.tell("a", 1.5), lambda: study.correct("b", 2.0)):
             with pytest.raises(InvalidReward, match="must be from 0 to 1"):
                 wrong()
-        assert study._desk.standing.number == 4
-        assert replayed_state(study) == state_of(study)
+        assert study.metrics()["entries"] == 4
+        assert replayed(study) == study.digest()
     with pytest.raises(InvalidReward):
         shop(tmp_path, "other", rewards=(0, 1), wait=10, default=2.0)
     assert infex.studies(url_in(tmp_path)) == ["shop"]
@@ -246,7 +245,7 @@ def test_batches_are_as_many_calls(tmp_path: Path) -> None:
         for key, reward in zip(keys, rewards, strict=True):
             one.tell(key, reward)
         assert many.tell_many(keys, rewards) == ["rewarded"] * 30
-        assert state_of(one)[0] == state_of(many)[0]
+        assert one.bandit().digest() == many.bandit().digest()
         with pytest.raises(InvalidSetting, match="units must be as many as the keys, 2, got 1"):
             many.ask_many(["x", "y"], units=["u"])
 
@@ -279,7 +278,7 @@ def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
         study.ask_many([f"m{n}" for n in range(20)])
         assert study.metrics()["exploration"]["done"] == spent  # of which there were more than 3
         assert pulls(study) <= told
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         assert study.metrics()["amendments"] == 6
         with pytest.raises(InvalidSetting, match="none was given"):
             study.amend(reason="why not")
@@ -304,7 +303,7 @@ def test_what_holds_code_of_ones_own_is_given_again(tmp_path: Path) -> None:
     mine = own_policy()
     with shop(tmp_path, policy=mine) as study:
         assert [study.ask(f"k{n}").arm for n in range(4)] == [1, 2, 0, 1]
-        assert replayed_state(study, policy=mine) == state_of(study)
+        assert replayed(study, policy=mine) == study.digest()
         with pytest.raises(NoRecord, match=r"Mine is in no module from which it can be imported"):
             study.amend(policy=mine, reason="no")
     with pytest.raises(infex.InfexError, match="policy=, it was"):
@@ -312,43 +311,37 @@ def test_what_holds_code_of_ones_own_is_given_again(tmp_path: Path) -> None:
     with shop(tmp_path, policy=mine) as study:
         assert study.ask("k4").arm == 2
         study.amend(policy=POLICY, reason="a built-in one is in force from here")
-        before = state_of(study)
+        before = study.digest()
     with shop(tmp_path, policy=mine) as study:  # which the entries before still need
-        assert state_of(study) == before == replayed_state(study, policy=mine)
+        assert study.digest() == before == replayed(study, policy=mine)
 
 
 def test_a_snapshot_that_does_not_fit_is_not_used(tmp_path: Path) -> None:
     with shop(tmp_path) as study:
         work_through(study, [None] * 30)
-        before, store = state_of(study), study._desk.store
-        study.flush()
-        end = store.end("shop")
-    for content in (b"", b"x" * 100, bytes(32)):
-        study = shop(tmp_path)
-        study._desk.store.keep("shop", Snapshot(end, content))
-        study._desk.keep_snapshot = lambda: None  # type: ignore[method-assign]
-        study.close()
+        before = study.digest()
+    with reading(url_in(tmp_path)) as store:
+        (kept,) = store.snapshots("shop")
+    other = kept.mark._replace(link=bytes(32))
+    for snapshot in (
+        *(Snapshot(kept.mark, content) for content in (b"", b"x" * 100, bytes(32), kept.content[:-1])),
+        Snapshot(other, kept.content),
+    ):
+        with contextlib.closing(SQLiteStore(tmp_path / "shop.db")) as store:
+            store.keep("shop", snapshot)
         with shop(tmp_path) as again:
-            assert state_of(again) == before
-    study = shop(tmp_path)
-    wrong = end._replace(link=bytes(32))
-    study._desk.store.keep("shop", Snapshot(wrong, study._desk.store.snapshots("shop")[0].content))
-    study._desk.keep_snapshot = lambda: None  # type: ignore[method-assign]
-    study.ask("more")
-    study.close()
-    with shop(tmp_path) as again:
-        assert replayed_state(again) == state_of(again)
+            assert again.digest() == before == replayed(again)
 
 
 def test_snapshots_are_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desks, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
-    with shop(tmp_path) as study:
+    monkeypatch.setattr(executor, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
+    with shop(tmp_path) as study, reading(url_in(tmp_path)) as store:
         work_through(study, [None] * 30)
-        kept = study._desk.store.snapshots("shop")
-        assert len(kept) == 1
-        assert kept[0].mark.number >= 30
-        assert isinstance(study._desk, desks.LocalDesk)
-        assert study._desk.snapshots_failed == 0
+        study.flush()
+        until(lambda: store.snapshots("shop"), "a snapshot is kept")
+        (kept,) = store.snapshots("shop")
+        assert kept.mark.number >= 10
+        assert study.digest() == replayed(study)
 
 
 def test_a_file_is_for_one_process_and_a_study_for_one_object(tmp_path: Path) -> None:
@@ -386,77 +379,7 @@ def test_many_threads_send_every_key_several_times(tmp_path: Path) -> None:
         assert len(set(answers)) == 300
         assert sorted(decision.t for _, decision in set(answers)) == list(range(1, 301))
         assert study.metrics()["exploration"]["done"] == 300 // 5
-        assert replayed_state(study) == state_of(study)
-
-
-def test_a_decision_is_acknowledged_after_the_disk_and_others_decide_meanwhile(tmp_path: Path) -> None:
-    study = shop(tmp_path)
-    store, gate = study._desk.store, threading.Event()
-    append = store.append
-
-    def held(name: str, entries: Any) -> None:
-        assert gate.wait(PATIENCE)
-        append(name, entries)
-
-    store.append = held  # type: ignore[method-assign]
-    quick = [study.ask(f"q{n}", durable=False) for n in range(3)]  # none of them waits
-    assert [decision.t for decision in quick] == [1, 2, 3]
-    with ThreadPoolExecutor(4) as pool:
-        slow = [pool.submit(study.ask, f"s{n}") for n in range(4)]
-        study.tell("q0", 1.0, durable=False)
-        assert not any(future.done() for future in slow)
-        assert store.end("shop").number == 1
-        gate.set()
-        assert sorted(future.result().t for future in slow) == [4, 5, 6, 7]
-    study.close()
-    with shop(tmp_path) as again:
-        assert again.ask("q1") == quick[1]
-
-
-def test_if_the_disk_fails_nobody_is_acknowledged_and_it_goes_on_afterwards(tmp_path: Path) -> None:
-    study = shop(tmp_path)
-    study.ask("before")
-    store, append = study._desk.store, study._desk.store.append
-    full = [True]
-
-    def failing(name: str, entries: Any) -> None:
-        if full[0]:
-            raise StoreFailed("no room is left")
-        append(name, entries)
-
-    store.append = failing  # type: ignore[method-assign]
-    with pytest.raises(StoreFailed, match="not acknowledged: no room is left"):
-        study.ask("a")
-    with pytest.raises(StoreFailed, match="not acknowledged"):
-        study.ask("a")  # the retry fails too
-    with pytest.raises(StoreFailed, match="not acknowledged"):
-        study.tell("before", 1.0)
-    full[0] = False
-    decision = study.ask("a")  # what was decided stays decided
-    assert decision.t == 2
-    assert study.tell("before", 1.0) == "rewarded"
-    assert replayed_state(study) == state_of(study)
-    study.close()
-    with shop(tmp_path) as again:
-        assert again.ask("a") == decision
-
-
-def test_what_never_came_to_the_disk_was_never_acknowledged(tmp_path: Path) -> None:
-    study = shop(tmp_path)
-    study.ask("before")
-    study._desk.store.append = refuse  # type: ignore[method-assign]
-    with pytest.raises(StoreFailed, match="not acknowledged"):
-        study.ask("a")
-    with pytest.raises(StoreFailed, match="1 entries were not written"):
-        study.close()
-    with shop(tmp_path) as again:
-        with pytest.raises(UnknownDecision):
-            again.tell("a", 1.0)
-        assert again.ask("b").t == 2
-
-
-def refuse(name: str, entries: Any) -> None:
-    raise StoreFailed("no room is left")
+        assert replayed(study) == study.digest()
 
 
 def test_a_decision_whose_time_has_passed_takes_the_default(tmp_path: Path) -> None:
@@ -475,7 +398,7 @@ def test_a_decision_whose_time_has_passed_takes_the_default(tmp_path: Path) -> N
             study.tell("a", 0.8)
         assert (study.explain("a", prove=False).reward, study.explain("a", prove=False).late) == (0.25, 0.9)
         assert pulls(study) == 1
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
         assert study.metrics()["states"] == {
             "pending": 2, "rewarded": 0, "defaulted": 0, "late": 1, "corrected": 0, "erased": 0,
         }  # fmt: skip
@@ -492,8 +415,8 @@ def test_without_a_default_nothing_is_learnt(tmp_path: Path) -> None:
         clock.now += 61
         assert study.tell("a", 1.0) == "late"
         assert pulls(study) == 0
-        assert study._desk.standing.bandit.pending == ()
-        assert replayed_state(study) == state_of(study)
+        assert study.pending_count == len(study.bandit().pending) == 0
+        assert replayed(study) == study.digest()
 
 
 def test_clocks_that_jump_change_no_state_twice(tmp_path: Path) -> None:
@@ -509,7 +432,7 @@ def test_clocks_that_jump_change_no_state_twice(tmp_path: Path) -> None:
         assert sum(states.values()) == 60
         assert states["defaulted"] > 0
         assert states["rewarded"] > 0
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 @pytest.mark.parametrize(
@@ -547,16 +470,16 @@ def test_the_last_day_before_1970_is_a_day_like_others(tmp_path: Path) -> None:
         study.ask("a")
         study.tell("a", 0.5)
         assert study.metrics()["days"]["1969-12-31"]["rewards"] == 1
-        assert replayed_state(study) == state_of(study)
+        assert replayed(study) == study.digest()
 
 
 def test_a_snapshot_waits_until_most_entries_are_of_decisions_that_wait_no_more() -> None:
-    enough = desks.ENTRIES_BETWEEN_SNAPSHOTS
-    assert desks.is_time(enough, 0, enough // 2)
-    assert not desks.is_time(enough, 0, enough // 2 + 1)
-    assert not desks.is_time(enough - 1, 0, 0)
-    assert not desks.is_time(21 * enough, 20 * enough, 0)  # a tenth of a long journal
-    assert desks.is_time(23 * enough, 20 * enough, enough)
+    enough = executor.ENTRIES_BETWEEN_SNAPSHOTS
+    assert executor.is_snapshot_due(enough, 0, enough // 2)
+    assert not executor.is_snapshot_due(enough, 0, enough // 2 + 1)
+    assert not executor.is_snapshot_due(enough - 1, 0, 0)
+    assert not executor.is_snapshot_due(21 * enough, 20 * enough, 0)  # a tenth of a long journal
+    assert executor.is_snapshot_due(23 * enough, 20 * enough, enough)
 
 
 def test_a_study_says_of_its_arms_and_explorations_what_a_bandit_says(tmp_path: Path) -> None:

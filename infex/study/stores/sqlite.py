@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import json
 import os
+import socket
 import threading
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+import weakref
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import apsw
 
-from infex.errors import DamagedJournal, ForeignStore, InvalidSetting, JournalMoved, StoreFailed
-from infex.files import make_private
-from infex.study.entries import BEGINNING, Entry, Mark, entries_of, refuse_others
-from infex.study.paging import paged
-from infex.study.process_lock import ProcessLock
-from infex.study.store import Snapshot
+from infex.errors import DamagedJournal, ForeignStore, InvalidSetting, JournalMoved, StoreFailed, StoreInUse
+from infex.files import OWNER_ALONE, make_private
+from infex.study.journal import BEGINNING, Entry, Mark, check_append, entries_from_rows, read_pages
+from infex.study.stores.base import Snapshot
 
 APPLICATION = 0x696E6678  # "infx", in the header of the file
 SCHEMA_VERSION = 1
@@ -39,18 +42,15 @@ create table snapshots (
 """
 PAGES_BETWEEN_CHECKPOINTS = 4000  # of 4 KiB in the log: pages that change often go to the file once
 SAFE_SETTINGS = ("synchronous = full", "fullfsync = on", "checkpoint_fullfsync = on", "secure_delete = on")
-ROWS_INSERTED = 128  # by one statement
 BUSY_MILLISECONDS = 10_000
-BY_KEY = "where study = ? and key = ? and key <> '' order by number"
-BY_UNIT = "where study = ? and unit = ? and unit <> '' order by number"
 COLUMNS = "number, kind, key, unit, at, content, salt, seal, link"
-
-
-class LockedConnection(NamedTuple):
-    """A connection, and the lock of those who use it."""
-
-    connection: apsw.Connection
-    lock: threading.RLock
+MOST_INSERTED = 128  # rows by one statement
+PAGE = "where study = ? and number > ? order by number limit ?"
+BY_KEY = (
+    "indexed by entries_by_key where study = ? and key in (select value from json_each(?)) and key <> '' "
+    "order by number"
+)
+BY_UNIT = "indexed by entries_by_unit where study = ? and unit = ? and unit <> '' order by number"
 
 
 @final
@@ -62,42 +62,44 @@ class SQLiteStore:
     synchronous in full). `vfs` and `exclusive` are for tests: a file system that fails, and no shared memory.
     """
 
+    shared = False
+
     def __init__(
         self, path: str | Path, *, reading: bool = False, vfs: str | None = None, exclusive: bool = False
     ) -> None:
         self.path = Path(path)
         self._reading, self._vfs, self._exclusive = reading, vfs, exclusive
-        self._lock = threading.RLock()
         self._process = os.getpid()
         self._suspect = False  # did a write fail? Then what is on disk is looked at before the next
+        self._disconnected = False  # since a failed write, and could not be connected anew?
         self._ids: dict[str, int] = {}
+        self._transactions: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         refuse_old_sqlite()
-        self._claim = None if reading else ProcessLock(self.path)
+        self._process_lock = None if reading else ProcessLock(self.path)
+        self._write_lock = threading.RLock()
+        self._read_lock = self._write_lock if reading or exclusive else threading.RLock()
         try:
             with _named(self.path):
-                self._connection = self._opened()
-                self._looking = self._reader()
+                self._open()
         except BaseException:
-            self._unclaim()
+            self._release()
             raise
 
-    def _reader(self) -> LockedConnection:
-        """A second connection, for reads that wait for no commit; where there is but one, that."""
-        if self._reading or self._exclusive:
-            return LockedConnection(self._connection, self._lock)
-        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=self._vfs)
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
-        return LockedConnection(connection, threading.RLock())
+    def _open(self) -> None:
+        """Opens a connection that writes, and one for reads that wait for no commit."""
+        self._writer = self._connected()
+        self._reader = self._writer
+        if self._read_lock is not self._write_lock:
+            self._reader = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=self._vfs)
+            self._reader.set_busy_timeout(BUSY_MILLISECONDS)
 
-    def _opened(self) -> apsw.Connection:
-        if self._reading and not self.path.exists():
-            raise InvalidSetting(f"there is no file {self.path}")
-        flags = (
-            apsw.SQLITE_OPEN_READONLY
-            if self._reading
-            else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        )
-        if not self._reading:
+    def _connected(self) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        if self._reading:
+            flags = apsw.SQLITE_OPEN_READONLY
+            if not self.path.exists():
+                raise InvalidSetting(f"there is no file {self.path}")
+        else:
             make_private(self.path)
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         try:
@@ -111,56 +113,58 @@ class SQLiteStore:
         return connection
 
     def names(self) -> list[str]:
-        with self._looking_at() as connection:
+        with self._reads() as connection:
             return [name for (name,) in connection.execute("select name from studies order by name")]
 
     def end(self, name: str) -> Mark:
-        with self._using(recover=True) as connection:
+        with self._writes() as connection:
             return _end(connection, self._id(connection, name))
 
-    def append(self, name: str, entries: Sequence[Entry]) -> None:
-        with self._changing() as connection:
+    @contextlib.contextmanager
+    def transaction(self, name: str) -> Iterator[None]:
+        with self._transactions[name]:  # other processes are kept out for as long as the file is open
+            yield
+
+    def append(self, name: str, entries: Sequence[Entry], after: Mark) -> None:
+        if not entries:
+            return
+        with self._changes() as connection:
             study = self._id(connection, name)
             if study is None:
                 connection.execute("insert into studies (name) values (?)", (name,))
                 study = connection.last_insert_rowid()
-            end = _end(connection, study)
-            refuse_others(name, entries, end)
+            check_append(name, entries, after, _end(connection, study))
             _insert(connection, study, entries)
 
     def read(self, name: str, after: Mark = BEGINNING, most: int | None = None) -> Iterator[Entry]:
-        return paged(lambda mark, count: self._page(name, mark, count), after, most)
+        return read_pages(lambda number, count: self._entries(name, PAGE, number, count), after, most)
 
-    def _page(self, name: str, after: Mark, most: int) -> list[Entry]:
-        clause = "where study = ? and number > ? order by number limit ?"
-        return self._entries(name, clause, after.number, most)
-
-    def of_key(self, name: str, key: str) -> list[Entry]:
-        return self._entries(name, f"indexed by entries_by_key {BY_KEY}", key)
+    def of_keys(self, name: str, keys: Collection[str]) -> list[Entry]:
+        return self._entries(name, BY_KEY, json.dumps(list(keys)))
 
     def of_unit(self, name: str, unit: str) -> list[Entry]:
-        return self._entries(name, f"indexed by entries_by_unit {BY_UNIT}", unit)
+        return self._entries(name, BY_UNIT, unit)
 
     def _entries(self, name: str, clause: str, *bound: Any) -> list[Entry]:
-        with self._looking_at() as connection:
-            rows = connection.execute(
-                f"select {COLUMNS} from entries {clause}", (self._id(connection, name), *bound)
-            )
-            return entries_of(rows.fetchall())
+        with self._reads() as connection:
+            study = self._id(connection, name)
+            rows = connection.execute(f"select {COLUMNS} from entries {clause}", (study, *bound))
+            return entries_from_rows(rows)
 
     def erase(self, name: str, numbers: Sequence[int]) -> None:
-        with self._looking_at() as connection:
+        with self._reads() as connection:
             rows = [(self._id(connection, name), number) for number in numbers]
-        with self._changing() as connection:
+        with self._changes() as connection:
             connection.executemany(
                 "update entries set unit = null, content = null, salt = null where study = ? and number = ?",
                 rows,
             )
-        with self._using() as connection:  # the log still holds what was overwritten
+            connection.execute("delete from snapshots where study = ?", (self._id(connection, name),))
+        with self._writes() as connection:  # the log still holds what was overwritten
             _truncate_log(connection)
 
     def keep(self, name: str, snapshot: Snapshot) -> None:
-        with self._changing() as connection:
+        with self._changes() as connection:
             study, mark = self._id(connection, name), snapshot.mark
             if study is None or _end(connection, study).number < mark.number:
                 raise JournalMoved(
@@ -170,38 +174,35 @@ class SQLiteStore:
             connection.execute("insert into snapshots values (?, ?, ?, ?)", (study, *mark, snapshot.content))
 
     def snapshots(self, name: str) -> list[Snapshot]:
-        with self._looking_at() as connection:
+        with self._reads() as connection:
             rows = connection.execute(
                 "select number, link, content from snapshots where study = ? order by number desc",
                 (self._id(connection, name),),
             )
             return [Snapshot(Mark(number, link), content) for number, link, content in rows]
 
-    def turn(self, name: str) -> contextlib.AbstractContextManager[None]:
-        return _held(self._lock)
-
     def backup(self, path: Path) -> None:
         if Path(path).exists():
             raise InvalidSetting(f"{path} is there already: a backup goes into a new file")
         make_private(Path(path))
         try:
-            with self._using() as connection:
+            with self._writes() as connection:
                 connection.execute("vacuum into ?", (str(path),))
         except BaseException:
             Path(path).unlink(missing_ok=True)
             raise
 
     def close(self) -> None:
-        with self._lock, _named(self.path):
+        with self._write_lock, self._read_lock, _named(self.path):
             try:
-                self._looking.connection.close()
-                self._connection.close()
+                self._reader.close()
+                self._writer.close()
             finally:
-                self._unclaim()
+                self._release()
 
-    def _unclaim(self) -> None:
-        if self._claim is not None:
-            self._claim.release()
+    def _release(self) -> None:
+        if self._process_lock is not None:
+            self._process_lock.release()
 
     def _id(self, connection: apsw.Connection, name: str) -> int | None:
         """The number of a study, None if there is none of that name."""
@@ -213,29 +214,32 @@ class SQLiteStore:
         return self._ids[name]
 
     @contextlib.contextmanager
-    def _looking_at(self) -> Iterator[apsw.Connection]:
+    def _reads(self) -> Iterator[apsw.Connection]:
         """The connection that reads, for one thread at a time."""
-        with self._looking.lock, _named(self.path):
+        if self._disconnected:
+            with self._writes():
+                pass  # connects anew
+        with self._read_lock, _named(self.path):
             self._refuse_fork()
-            yield self._looking.connection
+            yield self._reader
+
+    @contextlib.contextmanager
+    def _writes(self) -> Iterator[apsw.Connection]:
+        """The connection that writes, for one thread at a time."""
+        with self._write_lock, _named(self.path):
+            self._refuse_fork()
+            if self._suspect:
+                self._recover()
+            yield self._writer
 
     def _refuse_fork(self) -> None:
         if os.getpid() != self._process:
             raise StoreFailed(f"{self.path} was opened before this process was forked: open it anew here")
 
     @contextlib.contextmanager
-    def _using(self, recover: bool = False) -> Iterator[apsw.Connection]:
-        """The connection that writes, for one thread at a time."""
-        with self._lock, _named(self.path):
-            self._refuse_fork()
-            if recover and self._suspect:
-                self._recover()
-            yield self._connection
-
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[apsw.Connection]:
+    def _changes(self) -> Iterator[apsw.Connection]:
         """The connection in a transaction, which is on disk when it ends, or never was."""
-        with self._using(recover=True) as connection:
+        with self._writes() as connection:
             if self._reading:
                 raise StoreFailed(f"{self.path} was opened for reading alone")
             try:
@@ -255,13 +259,51 @@ class SQLiteStore:
 
         A disk that has refused to sync may say later that it has: pages are written once more.
         """
-        with contextlib.suppress(apsw.Error), self._looking.lock:
-            self._looking.connection.close()
-            self._connection.close()
-        self._connection = self._opened()
-        self._looking = self._reader()
-        _truncate_log(self._connection)
+        with self._read_lock:
+            self._disconnected = True
+            with contextlib.suppress(apsw.Error):
+                self._reader.close()
+                self._writer.close()
+            self._open()
+            self._disconnected = False
+        _truncate_log(self._writer)
         self._suspect = False
+
+
+@final
+class ProcessLock:
+    """Holds the file beside `path` whose name ends in .lock, until it is released or the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        file = path.with_name(f"{path.name}.lock")
+        try:
+            self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ALONE)
+        except OSError as error:
+            raise StoreFailed(f"cannot lock {path}: {error.strerror or error}") from error
+        self.release = weakref.finalize(self, os.close, self._file)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            holder = {"process": os.getpid(), "host": socket.gethostname(), "since": since}
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, json.dumps(holder).encode(), 0)
+        except BlockingIOError:
+            name = _holder(os.pread(self._file, 4096, 0))
+            self.release()
+            raise StoreInUse(f"{path} is open in {name}: stop that first, or open it for reading") from None
+        except OSError as error:
+            self.release()
+            raise StoreFailed(f"cannot lock {path}: {error.strerror or error}") from error
+
+
+def _holder(signature: bytes) -> str:
+    """The process that has signed a lock."""
+    holder: Any = None
+    with contextlib.suppress(ValueError):
+        holder = json.loads(signature)
+    if not isinstance(holder, dict):
+        return "another process"
+    return f"process {holder.get('process')} on {holder.get('host')} since {holder.get('since')}"
 
 
 def refuse_old_sqlite(found: str | None = None) -> None:
@@ -310,25 +352,13 @@ def _end(connection: apsw.Connection, study: int | None) -> Mark:
 
 
 def _insert(connection: apsw.Connection, study: int, entries: Sequence[Entry]) -> None:
-    """Inserts entries by one statement for as many as can be: each lets other threads in once."""
+    """Inserts entries by few statements: during each, other threads may take the interpreter's lock."""
     while entries:
-        count = min(1 << len(entries).bit_length() - 1, ROWS_INSERTED)  # few statements, which are kept
+        count = min(1 << len(entries).bit_length() - 1, MOST_INSERTED)  # a power of 2: statements are cached
+        rows = ",".join([f"({study},?,?,?,?,?,?,?,?,?)"] * count)
         bound = tuple(chain.from_iterable(entries[:count]))
-        connection.execute(_insertion(study, count), bound)
+        connection.execute(f"insert into entries (study, {COLUMNS}) values {rows}", bound)
         entries = entries[count:]
-
-
-@lru_cache(maxsize=64)  # the same text again: SQLite's own cache finds it in less time
-def _insertion(study: int, count: int) -> str:
-    """The statement that inserts so many entries."""
-    rows = ",".join([f"({study},?,?,?,?,?,?,?,?,?)"] * count)
-    return f"insert into entries (study, {COLUMNS}) values {rows}"
-
-
-@contextlib.contextmanager
-def _held(lock: threading.RLock) -> Iterator[None]:
-    with lock:
-        yield
 
 
 @contextlib.contextmanager

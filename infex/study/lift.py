@@ -9,10 +9,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from infex.checks import real
-from infex.study.cases import Case, EntryKind, kind_of
-from infex.study.contents import RewardContent, content_of
-from infex.study.entries import Entry
-from infex.study.rules import RewardRules
+from infex.study.journal import Entry
+from infex.study.settings import Rules
+from infex.study.state import tracked_rewards
 
 FEWEST_UNITS = 2
 CHANCE_LEVEL = 0.001  # below it, a difference of shares is no chance any more
@@ -88,21 +87,21 @@ class _Group:
         return squares / self.rewarded**2 * units / (units - 1)
 
 
-def lift_of(entries: Iterable[Entry], rules: RewardRules, now: int, confidence: float) -> Lift:
+def lift_of(entries: Iterable[Entry], rules: Rules, now: int, confidence: float) -> Lift:
     """The lift that the entries of a journal show at a time `now`."""
     level = real("confidence", confidence, above=0, most=1 - 1e-12)
-    cases = _cases(entries)
+    decisions = list(tracked_rewards(entries).values())
     since = math.inf if rules.patience is None else now - rules.patience
-    recent = [case for case in cases if case.at > since]
-    left_out = len(recent) if any(case.is_open for case in recent) else 0
+    recent = [each for each in decisions if each.at > since]
+    left_out = len(recent) if any(each.is_open for each in recent) else 0
     units: tuple[dict[str, _Unit], ...] = defaultdict(_Unit), defaultdict(_Unit)
     waiting = False
-    for case in cases:
-        if left_out and case.at > since:
+    for each in decisions:
+        if left_out and each.at > since:
             continue
-        reward = rules.default if case.is_open else case.reward
-        waiting = waiting or (case.is_open and rules.patience is None)
-        unit = units[case.held][case.unit]
+        reward = rules.default if each.is_open else each.reward
+        waiting = waiting or (each.is_open and rules.patience is None)
+        unit = units[each.held_out][each.unit or each.key]
         unit.decisions += 1
         if reward is not None:
             unit.rewarded += 1
@@ -130,23 +129,7 @@ def lift_of(entries: Iterable[Entry], rules: RewardRules, now: int, confidence: 
     )
 
 
-def _cases(entries: Iterable[Entry]) -> list[Case]:
-    """All decisions that were not erased, with their units (their keys, where no unit was said)."""
-    cases: dict[str, Case] = {}
-    for entry in entries:
-        kind = kind_of(entry)
-        if entry.content is None:
-            cases.pop(entry.key, None)
-        elif kind in (EntryKind.DECISION, EntryKind.HELD):
-            unit, held = entry.unit or entry.key, kind is EntryKind.HELD
-            cases[entry.key] = Case(None, None, b"", unit, entry.at, entry.number, entry.number, held=held)
-        elif entry.key in cases:
-            content = content_of(RewardContent, entry.number, entry.content)
-            cases[entry.key].told(kind, content, entry.number, entry.at)
-    return list(cases.values())
-
-
-def _problem(main: _Group, held: _Group, left_out: int, waiting: bool, rules: RewardRules) -> str | None:
+def _problem(main: _Group, held: _Group, left_out: int, waiting: bool, rules: Rules) -> str | None:
     """Why there is no interval, and what to do; None if there is one."""
     if not held.decisions and not left_out and rules.holdout:
         units = len(main.all)

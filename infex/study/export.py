@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,30 +18,18 @@ from infex.files import replacing
 from infex.logs.schema import UNJOINED, Era, JoinedHeaders, LogHeader, joined_headers
 from infex.policies import Infex
 from infex.registry import label_of, record_of
-from infex.study.amending import amended
-from infex.study.cases import Case, EntryKind, kind_of
-from infex.study.contents import (
-    AmendmentContent,
-    DecisionContent,
-    HeldContent,
-    OpenedContent,
-    RewardContent,
-    content_of,
-)
-from infex.study.entries import BEGINNING, Entry
-from infex.study.holding_out import HELD_OUT, offered_truths
-from infex.study.store import Store
-from infex.study.study_settings import bandit_of
+from infex.study.events import DECISIONS, HELD_OUT, Amended, Decided, HeldOut, Opened, event_of
+from infex.study.holdout import offered_arms
+from infex.study.journal import BEGINNING, Entry
+from infex.study.settings import ARM_CHANGES, Settings, amend, bandit_of
+from infex.study.state import tracked_rewards
+from infex.study.stores.base import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LOG_VERSION = 1
 ROWS_AT_ONCE = 10_000
-ARM_AMENDMENTS = ("add arms", "remove arms", "extend")
-DECISIONS = (EntryKind.DECISION, EntryKind.HELD)
-Rewards = dict[str, tuple[float | None, int | None]]
-"""By key: the reward that counts, and when it came."""
 
 
 class Exported(NamedTuple):
@@ -83,85 +71,89 @@ def _table(page: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 
 
 class Scan:
-    """Goes through a journal twice: for the rewards, and for the decisions."""
+    """Goes through a journal twice: for settings, changes and rewards, and for the decisions."""
 
     def __init__(self, store: Store, name: str, given: Mapping[str, object]) -> None:
         self._store, self._name = store, name
-        self.rewards: Rewards = {}
+        self._settings: Settings = {}
+        self._changes: list[Amended] = []
+        self._decided_in: list[int] = []  # how many changes of arms came before each decision
         self._chooses = False  # does a request say which arms are on offer?
-        cases: dict[str, Case] = {}
-        changes: list[AmendmentContent] = []
-        era, decided_in = 0, list[int]()  # how many changes of arms came so far, and before each decision
-        for entry in store.read(name, BEGINNING):
-            if entry.kind == EntryKind.OPENED and entry.content is not None:
-                self._settings = content_of(OpenedContent, 1, entry.content).settings
-            elif entry.kind == EntryKind.AMENDMENT and entry.content is not None:
-                changes.append(content_of(AmendmentContent, entry.number, entry.content))
-                era += changes[-1].what in ARM_AMENDMENTS
-            elif entry.key and entry.content is not None:
-                self._chooses = self._chooses or b'"offered"' in entry.content
-                if entry.kind in DECISIONS:
-                    decided_in.append(era)
-                self._reward(cases, entry, entry.content)
+        self._rewards = tracked_rewards(self._noted(store.read(name, BEGINNING)))
         self.bandit = bandit_of(dict(self._settings), given)
-        self.moves = era > 0
-        eras = _eras(changes, dict(self._settings), given) if self.moves and decided_in else []
-        found = _joined(eras, decided_in[0], decided_in[-1]) if eras else None
+        changes = [change.what in ARM_CHANGES for change in self._changes]
+        self.moves = any(changes)
+        eras = self._eras(given) if self.moves and self._decided_in else []
+        found = _joined(eras, self._decided_in[0], self._decided_in[-1]) if eras else None
         self.joined = found if isinstance(found, JoinedHeaders) else None
         self.unjoined = {UNJOINED: found} if isinstance(found, str) else {}
 
-    def _reward(self, cases: dict[str, Case], entry: Entry, content: bytes) -> None:
-        kind = kind_of(entry)
-        if kind in DECISIONS:
-            cases[entry.key] = Case(None, None, b"", "", entry.at, entry.number, entry.number)
-        elif entry.key in cases and kind is not EntryKind.LATE:
-            case = cases[entry.key]
-            case.told(kind, content_of(RewardContent, entry.number, content), entry.number, entry.at)
-            self.rewards[entry.key] = case.reward, case.told_at
+    def _noted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Passes entries on, and notes what is to be known before the first row."""
+        era = 0
+        for entry in entries:
+            if entry.key and entry.content is not None:
+                self._chooses = self._chooses or b'"offered"' in entry.content
+                if entry.kind in DECISIONS:
+                    self._decided_in.append(era)
+            elif entry.content is not None:
+                content = event_of(entry).content
+                if isinstance(content, Opened):
+                    self._settings = content.settings
+                elif isinstance(content, Amended):
+                    self._changes.append(content)
+                    era += content.what in ARM_CHANGES
+            yield entry
+
+    def _eras(self, given: Mapping[str, object]) -> list[LogHeader]:
+        """What is true of the rows before the first change of arms or features, and after each."""
+        settings = dict(self._settings)
+        bandit = bandit_of(dict(settings), given)
+        headers = [bandit.log_header()]
+        for change in self._changes:
+            if change.what != "freeze":
+                amend(bandit, settings, change.what, change.to)
+            if change.what in ARM_CHANGES:
+                headers.append(bandit.log_header())
+        return headers
 
     def pages(self) -> Iterator[list[dict[str, Any]]]:
         """The rows, so many at a time."""
         page: list[dict[str, Any]] = []
         settings, self._era, self._held = dict(self._settings), 0, 0
         for entry in self._store.read(self._name, BEGINNING):
-            if entry.content is None:
-                continue
-            if entry.kind == EntryKind.AMENDMENT:
-                change = content_of(AmendmentContent, entry.number, entry.content)
-                if change.what != "freeze":
-                    amended(self.bandit, settings, change.what, change.to)
-                self._era += change.what in ARM_AMENDMENTS
-            elif entry.kind == EntryKind.DECISION:
-                c = content_of(DecisionContent, entry.number, entry.content)
-                page.append(self._row(entry, c, self._decided(c)))
-            elif entry.kind == EntryKind.HELD:
-                held = content_of(HeldContent, entry.number, entry.content)
-                page.append(self._row(entry, held, self._held_out(held)))
+            content = event_of(entry).content
+            if isinstance(content, Amended):
+                if content.what != "freeze":
+                    amend(self.bandit, settings, content.what, content.to)
+                self._era += content.what in ARM_CHANGES
+            elif isinstance(content, Decided | HeldOut):
+                page.append(self._row(entry, content))
             if len(page) == ROWS_AT_ONCE:
                 yield page
                 page = []
         if page:
             yield page
 
-    def _row(self, entry: Entry, c: DecisionContent | HeldContent, by_whom: dict[str, Any]) -> dict[str, Any]:
-        reward, told_at = self.rewards.get(entry.key, (None, None))
+    def _row(self, entry: Entry, c: Decided | HeldOut) -> dict[str, Any]:
+        tracked, request = self._rewards.get(entry.key), msgspec.json.decode(c.request)
         row = {
             "arm": c.arm,
             "label": None if c.label is None else str(c.label),
-            "reward": reward,
+            "reward": None if tracked is None else tracked.reward,
             "greedy": c.greedy,
             "propensity": c.probability,
-            **offer_of(self.bandit, msgspec.json.decode(c.request), self._by_arms and self.moves),
-            "offered": _offered(self.bandit, msgspec.json.decode(c.request)),
+            **offer_of(self.bandit, request, self._by_arms and self.moves),
+            "offered": _offered(self.bandit, request),
             "id": entry.key,
             "time": entry.at,
-            "reward_time": told_at,
+            "reward_time": None if tracked is None else tracked.rewarded_at,
             "unit": entry.unit or None,
-            **by_whom,
+            **(self._decided(c) if isinstance(c, Decided) else self._held_out()),
         }
         return row if self.joined is None else row | _joined_cells(row, self.joined.eras[self._era])
 
-    def _decided(self, c: DecisionContent) -> dict[str, Any]:
+    def _decided(self, c: Decided) -> dict[str, Any]:
         """What is said of a round of the policy."""
         return {
             "round": c.t,
@@ -174,7 +166,7 @@ class Scan:
             "reason": c.reason,
         }
 
-    def _held_out(self, c: HeldContent) -> dict[str, Any]:
+    def _held_out(self) -> dict[str, Any]:
         """What is said of a decision for somebody who is held out."""
         self._held += 1
         rule = self._settings["holdout_policy"]
@@ -238,20 +230,6 @@ def _joined(eras: list[LogHeader], first: int, last: int) -> JoinedHeaders | str
         return str(error)
 
 
-def _eras(
-    changes: list[AmendmentContent], settings: dict[str, Any], given: Mapping[str, object]
-) -> list[LogHeader]:
-    """What is true of the rows before the first change of arms or features, and after each."""
-    bandit = bandit_of(dict(settings), given)
-    headers = [bandit.log_header()]
-    for change in changes:
-        if change.what != "freeze":
-            amended(bandit, settings, change.what, change.to)
-        if change.what in ARM_AMENDMENTS:
-            headers.append(bandit.log_header())
-    return headers
-
-
 def _joined_cells(row: dict[str, Any], era: Era) -> dict[str, Any]:
     """What a row says of arms and features, among all there ever were."""
     if era.places is None:
@@ -301,7 +279,7 @@ def _offered(bandit: Bandit, request: dict[str, Any]) -> list[bool]:
     else:
         count = len(bandit.arms) if bandit.features is None else bandit.features.count
         labels = [None] * count if bandit.labels is None else list(bandit.labels)
-    return offered_truths(request, labels)
+    return offered_arms(request, labels)
 
 
 def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:

@@ -1,0 +1,325 @@
+"""What changes a study: a command decides on the state as it is, and gives the event that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, final
+
+import msgspec
+
+from infex.bandit import Decision
+from infex.bandit.bandit import Correction
+from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real, safe_repr
+from infex.errors import (
+    AlreadyTold,
+    AnotherRequest,
+    InfexError,
+    InvalidReward,
+    InvalidSetting,
+    UnknownDecision,
+)
+from infex.study.events import CONTENT_VERSION, Amended, Decided, Event, EventKind, HeldOut, Rewarded
+from infex.study.holdout import held_out_decision, is_held_out
+from infex.study.requests import Request, checked_key, checked_unit
+from infex.study.state import RewardState, StudyState, TrackedDecision
+
+Answer = TypeVar("Answer", covariant=True)
+Row = TypeVar("Row")
+Record = Callable[[Event], None]
+"""Applies an event to the state, and has it written."""
+
+
+class Result(NamedTuple, Generic[Answer]):
+    """What a command answers, and the last entry that the answer rests on."""
+
+    answer: Answer
+    number: int
+
+
+class Command(Protocol[Answer]):
+    """Something to be done in a study."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The keys of the decisions that it is about."""
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[Answer]:
+        """Does it; what is refused raises an error."""
+
+
+class KeyedCommand(Command[Answer], Protocol[Answer]):
+    """A command about one decision, which may be a row of a batch."""
+
+    @property
+    def key(self) -> str:
+        """The key of the decision."""
+
+    def decide(self, state: StudyState, now: int) -> Event | None:
+        """What happens, None if it has happened before; nothing is changed, and what is wrong is refused."""
+
+    def refuse_conflict(self, earlier: dict[Any, Any], state: StudyState) -> None:
+        """Refuses what contradicts a row before, and adds itself to the `earlier` ones."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Wants the decision of a key."""
+
+    key: str
+    unit: str
+    request: Request
+
+    @staticmethod
+    def of(key: object, unit: object, options: Mapping[str, object]) -> Ask:
+        """What was asked, checked; an option that is None was omitted."""
+        about = checked_unit(unit)
+        return Ask(checked_key(key), about, Request.of(options, about))
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return (self.key,)
+
+    def decide(self, state: StudyState, now: int) -> Event | None:
+        tracked, options = state.find(self.key), self.request.options
+        if tracked is not None:
+            if tracked.decision is None:
+                raise UnknownDecision(f"decision {self.key!r} was erased: choose another key")
+            self._refuse_another(tracked.digest)
+            return None
+        if is_held_out(state.bandit.seed, self.unit or self.key, state.rules.holdout):
+            way = state.rules.holdout_policy
+            decision = held_out_decision(state.bandit, state.frozen, way, self.key, options)
+            content = HeldOut.of(decision, self.request.encoded)
+            return Event(EventKind.HELD, self.key, self.unit, now, content)
+        record = state.bandit.decide(**options, id=self.key)
+        return Event(EventKind.DECISION, self.key, self.unit, now, Decided.of(record, self.request.encoded))
+
+    def refuse_conflict(self, earlier: dict[Any, Any], state: StudyState) -> None:
+        self._refuse_another(earlier.setdefault(self.key, self).request.digest)
+
+    def _refuse_another(self, digest: bytes) -> None:
+        if digest != self.request.digest:
+            raise AnotherRequest(
+                f"something else was asked under the key {self.key!r} before: a key stands for one request"
+            )
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[Decision]:
+        event = self.decide(state, now)
+        if event is not None:
+            record(event)
+        tracked = found(state, self.key)
+        assert tracked.decision is not None
+        return Result(tracked.decision, tracked.decided)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Reports the reward of a decision."""
+
+    key: str
+    content: Rewarded
+
+    @staticmethod
+    def of(key: object, reward: float, weight: float = 1.0, part: str | None = None) -> Tell:
+        """What was told, checked."""
+        return Tell(checked_key(key), _reward_content(reward, weight=weight, part=part))
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return (self.key,)
+
+    def decide(self, state: StudyState, now: int) -> Event | None:
+        tracked, content = found(state, self.key), self.content
+        if tracked.repeats(content, state.rules.sums):
+            return None
+        kind = EventKind.LATE if tracked.state is RewardState.DEFAULTED else EventKind.REWARD
+        if tracked.is_open and not tracked.held_out:
+            assert content.reward is not None
+            state.bandit.refuse_reward(content.reward)
+            content = _numbered(state, tracked, content)
+        return Event(kind, self.key, tracked.unit, now, content)
+
+    def refuse_conflict(self, earlier: dict[Any, Any], state: StudyState) -> None:
+        part = self.content.part if state.rules.sums else None
+        first = earlier.setdefault((self.key, part), self).content
+        counts_once = not state.rules.sums or part is not None
+        if first.weight != self.content.weight or (counts_once and first.reward != self.content.reward):
+            raise AlreadyTold(
+                f"decision {self.key!r} has the reward {first.reward!r} (weight {first.weight!r}) in a row "
+                f"before; this one says {self.content.reward!r} (weight {self.content.weight!r})"
+            )
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[RewardState]:
+        return _run_reward(self.key, self.decide(state, now), state, record)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Correct:
+    """Replaces the reward of a decision."""
+
+    key: str
+    content: Rewarded
+
+    @staticmethod
+    def of(key: object, reward: float, reason: str) -> Correct:
+        """The correction, checked."""
+        return Correct(checked_key(key), _reward_content(reward, reason=reason))
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return (self.key,)
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[RewardState]:
+        tracked, content, event = found(state, self.key), self.content, None
+        if tracked.is_open or tracked.decision is None:
+            why = "waits for its first reward: tell it" if tracked.is_open else "was erased"
+            raise UnknownDecision(f"decision {self.key!r} {why}")
+        if tracked.reward != content.reward:
+            if tracked.reward is None and not tracked.held_out:
+                content = _numbered(state, tracked, content)
+            event = Event(EventKind.CORRECTION, self.key, tracked.unit, now, content)
+        return _run_reward(self.key, event, state, record)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Amend:
+    """Changes settings, each by an event: all of them, or none."""
+
+    changes: Sequence[tuple[str, object]]
+    reason: str
+    keys: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_text("reason", self.reason)
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[None]:
+        for what, to in self.changes:
+            content = Amended(v=CONTENT_VERSION, what=what, to=to, reason=self.reason)
+            record(Event(EventKind.AMENDMENT, "", "", now, content))
+        return Result(None, state.number)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Changes nothing: its answer rests on all that was done before."""
+
+    keys: Sequence[str] = ()
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[None]:
+        return Result(None, state.number)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Batch(Generic[Answer]):
+    """Commands that are all done, or none of them; an error says in which row."""
+
+    commands: Sequence[KeyedCommand[Answer]]
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return [command.key for command in self.commands]
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[list[Answer]]:
+        """What can be refused before anything changes is; after that, the state would be built anew."""
+        earlier: dict[Any, Any] = {}
+
+        def check(command: KeyedCommand[Answer]) -> None:
+            command.refuse_conflict(earlier, state)
+            command.decide(state, now)
+
+        each_row(self.commands, self.keys, check)
+        results = each_row(self.commands, self.keys, lambda command: command.run(state, now, record))
+        return Result([each.answer for each in results], max((each.number for each in results), default=0))
+
+
+class AskRow(NamedTuple):
+    """What is asked under a key, of a unit or of nobody; `options` are those of `Study.ask`."""
+
+    key: str
+    unit: str | None
+    options: Mapping[str, object]
+
+
+class TellRow(NamedTuple):
+    """What is told of a key; the rest is as in `Study.tell`."""
+
+    key: str
+    reward: float
+    weight: float = 1.0
+    part: str | None = None
+
+
+Gives = TypeVar("Gives")
+
+
+def each_row(rows: Sequence[Row], keys: Sequence[object], do: Callable[[Row], Gives]) -> list[Gives]:
+    """What comes of each row of a batch; an error says in which row, and of which key."""
+    results: list[Gives] = []
+    for place, row in enumerate(rows):
+        try:
+            results.append(do(row))
+        except InfexError as error:
+            words = f"row {place}, {safe_repr(keys[place])}: {error}. Nothing of this batch was taken in"
+            refused = type(error)(words)
+            refused.row = place
+            raise refused from error
+    return results
+
+
+def apply_defaults(state: StudyState, now: int, record: Record) -> None:
+    """Gives the default reward to decisions whose time has passed; without one, they are dropped."""
+    default = state.rules.default
+    while (tracked := state.next_due(now)) is not None:
+        content = Rewarded(v=CONTENT_VERSION, reward=default)
+        if default is not None and not tracked.held_out:
+            content = _numbered(state, tracked, content)
+        record(Event(EventKind.DEFAULTED, tracked.key, tracked.unit, now, content))
+
+
+def found(state: StudyState, key: str) -> TrackedDecision:
+    """The decision of a key; UnknownDecision if it never had one."""
+    tracked = state.find(key)
+    if tracked is None:
+        raise UnknownDecision(f"the study {state.name!r} never took a decision {key!r}")
+    return tracked
+
+
+def check_text(name: str, value: object) -> None:
+    """Refuses what cannot be kept as text."""
+    if not isinstance(value, str):
+        raise InvalidSetting(f"{name} must be a text, got {value!r}")
+
+
+def _reward_content(
+    reward: float, *, weight: float = 1.0, part: str | None = None, reason: str = ""
+) -> Rewarded:
+    value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
+    heavy = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
+    check_text("reason", reason)
+    if part is not None:
+        check_text("part", part)
+    return Rewarded(v=CONTENT_VERSION, reward=value, weight=heavy, part=part, reason=reason)
+
+
+def _numbered(state: StudyState, tracked: TrackedDecision, content: Rewarded) -> Rewarded:
+    """The content with what must be known of a first reward, if it is changed later."""
+    assert tracked.decision is not None
+    assert content.reward is not None
+    on = None if tracked.is_open else state.place_now(tracked)[1]
+    known: Correction = state.bandit.correction(tracked.decision, content.reward, content.weight, on)
+    number, explored_number = known.numbers
+    return msgspec.structs.replace(content, counted=known.counted, turn=number, own_turn=explored_number)
+
+
+def _run_reward(key: str, event: Event | None, state: StudyState, record: Record) -> Result[RewardState]:
+    if event is not None:
+        record(event)
+    tracked = found(state, key)
+    return Result(tracked.state, tracked.number)

@@ -1,0 +1,111 @@
+"""What callers ask, checked and made plain: the same request twice gives the same bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from infex.errors import InvalidSetting
+from infex.features.vectors import as_mapping, refuse_single_values, table_rows
+
+LONGEST_KEY = 200  # characters
+RESERVED = "infex:"  # what keys of the journal's own begin with
+ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+class Request(NamedTuple):
+    """What `Bandit.decide` is to be given, the same as bytes, and a digest of it."""
+
+    options: dict[str, Any]
+    encoded: bytes
+    digest: bytes
+
+    @staticmethod
+    def of(options: Mapping[str, object], unit: str) -> Request:
+        """What was asked for a unit; an option that is None was omitted."""
+        plain = {name: plain_value(name, value) for name, value in options.items() if value is not None}
+        encoded = ENCODER.encode(plain)
+        return Request(plain, encoded, request_digest(encoded, unit))
+
+
+def request_digest(encoded: bytes, unit: str) -> bytes:
+    """What tells requests apart."""
+    return blake2b(encoded + b"\0" + unit.encode(), digest_size=16).digest()
+
+
+def plain_value(name: str, value: object) -> Any:
+    """A value as JSON can hold it: arrays as lists, named values as mappings, a NaN with a name as None."""
+    kind = type(value)
+    if value is None or kind in (str, bool, int):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_value(name, value.tolist())
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidSetting(f"{name} must be finite numbers, got {value!r}")
+        return float(value)
+    if kind in (list, tuple) or isinstance(value, set | frozenset | range):
+        return [plain_value(name, part) for part in value]  # type: ignore[attr-defined]
+    if (named := as_mapping(value)) is not None:
+        return {str(word): None if _is_nan(part) else plain_value(name, part) for word, part in named.items()}
+    raise InvalidSetting(
+        f"a study keeps what it is asked: {name} must be numbers, texts, lists or mappings of them, "
+        f"got a {kind.__name__}"
+    )
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def checked_key(key: object) -> str:
+    """A key of the caller's."""
+    if not isinstance(key, str) or not key or len(key) > LONGEST_KEY or key.startswith(RESERVED):
+        raise InvalidSetting(
+            f"a key must be a text of 1 to {LONGEST_KEY} characters that does not begin with "
+            f"{RESERVED!r}, got {key!r}"
+        )
+    return _writable("a key", key)
+
+
+def checked_unit(unit: object) -> str:
+    """Whom a decision is about; "" for nobody."""
+    if unit is None:
+        return ""
+    if not isinstance(unit, str) or not unit or len(unit) > LONGEST_KEY:
+        raise InvalidSetting(f"unit must be a text of 1 to {LONGEST_KEY} characters")
+    return _writable("unit", unit)
+
+
+def _writable(name: str, text: str) -> str:
+    """Refuses what a database cannot hold as text."""
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InvalidSetting(f"{name} must be a text of letters, without NUL or half a pair")
+    return text
+
+
+def rows_of(many: Any) -> list[Any] | None:
+    """One value for each key, by its place: of a table its rows, whatever its index is."""
+    if isinstance(many, Mapping):
+        refuse_single_values(many)
+        columns = {name: list(values) for name, values in many.items()}
+        check_lengths(max(map(len, columns.values()), default=0), columns)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = table_rows(many)
+    if rows is not None and not isinstance(rows, Iterable):
+        raise InvalidSetting(
+            f"contexts and arms are lists with one for each key, got a {type(many).__name__}"
+        )
+    return None if rows is None else list(rows)
+
+
+def check_lengths(count: int, columns: Mapping[str, Any]) -> None:
+    """Refuses a column that is not as long as the keys."""
+    for word, column in columns.items():
+        if column is not None and len(column) != count:
+            raise InvalidSetting(f"{word} must be as many as the keys, {count}, got {len(column)}")

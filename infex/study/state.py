@@ -1,0 +1,451 @@
+"""The state of a study: what applying the events of its journal gives, live and in replay alike."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Any, final
+
+import msgspec
+
+from infex.bandit import Bandit, Decision
+from infex.bandit.bandit import Correction
+from infex.bandit.reshape import Reshaping, reshaping_of
+from infex.errors import AlreadyTold, DamagedFile, DamagedJournal, UnknownDecision
+from infex.models.layout import DesignRow
+from infex.policies.choice import ScheduleStatus
+from infex.registry import policy_state_from_record
+from infex.study.events import (
+    DECISIONS,
+    REWARDS,
+    Amended,
+    Decided,
+    Event,
+    EventKind,
+    Forgotten,
+    HeldOut,
+    Opened,
+    Residue,
+    Rewarded,
+    event_of,
+)
+from infex.study.journal import Entry, check_seal
+from infex.study.known_keys import KnownKeys
+from infex.study.metrics import Sums, figures_of
+from infex.study.requests import request_digest
+from infex.study.settings import ARM_CHANGES, Rules, Settings, amend, bandit_of, own_objects
+
+History = Callable[[Iterable[str]], list[Entry]]
+"""Finds the entries of some keys in the journal."""
+
+
+class RewardState(StrEnum):
+    """How far the reward of a decision has come."""
+
+    PENDING = "pending"
+    REWARDED = "rewarded"
+    DEFAULTED = "defaulted"  # its time had passed: it took the default reward, or stays unlearnt
+    LATE = "late"  # a reward came after that: it is kept, and not learnt
+    CORRECTED = "corrected"
+    ERASED = "erased"
+
+
+STATE_AFTER = {
+    EventKind.REWARD: RewardState.REWARDED,
+    EventKind.DEFAULTED: RewardState.DEFAULTED,
+    EventKind.LATE: RewardState.LATE,
+    EventKind.CORRECTION: RewardState.CORRECTED,
+}
+NO_PARTS: Mapping[str, float] = MappingProxyType({})
+
+
+@final
+class TrackedDecision(msgspec.Struct, gc=False):
+    """A decision, what was asked for it (as a digest), and its reward as far as there is one.
+
+    `number` is the entry of its last change, `decided` that of its decision. `reward` is what counts now,
+    None for none; `late` is one that came too late. `on` is what its reward is learnt on, as arms and
+    features were after the entry `on_since`; None of one that is held out. A decision that was erased is
+    None.
+    """
+
+    key: str
+    decision: Decision | None
+    on: DesignRow | None
+    digest: bytes
+    unit: str
+    at: int
+    decided: int
+    number: int
+    on_since: int
+    held_out: bool = False
+    state: RewardState = RewardState.PENDING
+    reward: float | None = None
+    weight: float = 1.0
+    learnt: Correction = Correction(1.0, (0, None))
+    rewarded_at: int | None = None
+    late: float | None = None
+    parts: Mapping[str, float] = NO_PARTS
+
+    @staticmethod
+    def begun(number: int, event: Event, decision: Decision, on: DesignRow | None) -> TrackedDecision:
+        """The decision of an event, which waits for its reward."""
+        content = event.content
+        assert isinstance(content, Decided | HeldOut)
+        digest = request_digest(bytes(content.request), event.unit)
+        fields = event.key, decision, on, digest, event.unit, event.at, number, number, number
+        return TrackedDecision(*fields, held_out=isinstance(content, HeldOut))
+
+    @property
+    def is_open(self) -> bool:
+        """Does it still wait for its reward?"""
+        return self.state is RewardState.PENDING
+
+    def apply(self, number: int, event: Event) -> None:
+        """What an event about its reward changes."""
+        self.number = number
+        content = event.content
+        if not isinstance(content, Rewarded):
+            self.decision, self.on, self.reward, self.late, self.unit = None, None, None, None, ""
+            self.state, self.parts = RewardState.ERASED, NO_PARTS
+            return
+        adds_up = event.kind is EventKind.REWARD and self.reward is not None and content.reward is not None
+        self.state = self.state if adds_up else STATE_AFTER[event.kind]
+        self.rewarded_at = event.at
+        if event.kind is EventKind.LATE:
+            self.late = content.reward
+        elif self.reward is not None:
+            self.reward = self.reward_after(event.kind, content)
+        else:
+            self.reward, self.weight = content.reward, content.weight
+            self.learnt = Correction(content.counted, (content.turn, content.own_turn))
+        if content.part is not None and content.reward is not None:
+            self.parts = {**self.parts, content.part: content.reward}
+
+    def reward_after(self, kind: EventKind, content: Rewarded) -> float:
+        """What counts once this is told: a correction, or what a further reward adds up to."""
+        value = content.reward or 0.0
+        return value if self.reward is None or kind is EventKind.CORRECTION else self.reward + value
+
+    def repeats(self, content: Rewarded, sums: bool) -> bool:
+        """Was this very reward told before? AlreadyTold is raised if another one was."""
+        if self.is_open:
+            return False
+        if self.state is RewardState.ERASED:
+            raise UnknownDecision(f"decision {self.key!r} was erased: nothing can be told of it")
+        if sums and self.state in (RewardState.REWARDED, RewardState.CORRECTED):
+            return self._repeats_part(content)
+        if self.state is RewardState.DEFAULTED:
+            return False
+        known = self.late if self.state is RewardState.LATE else self.reward
+        if known == content.reward and self.weight == content.weight:
+            return True
+        raise AlreadyTold(
+            f"decision {self.key!r} has the reward {known!r} already, got {content.reward!r}: correct it if "
+            "that was wrong"
+        )
+
+    def _repeats_part(self, content: Rewarded) -> bool:
+        if content.weight != self.weight:
+            raise AlreadyTold(f"all rewards of {self.key!r} have the weight of the first, {self.weight:g}")
+        if content.part is None or content.part not in self.parts:
+            return False
+        known = self.parts[content.part]
+        if known == content.reward:
+            return True
+        raise AlreadyTold(
+            f"{content.part!r} of decision {self.key!r} was {known!r} already, got {content.reward!r}"
+        )
+
+
+def tracked_decisions(entries: Iterable[Entry]) -> dict[str, TrackedDecision]:
+    """The decisions of some entries by their keys, as far as these entries tell."""
+    found: dict[str, TrackedDecision] = {}
+    for entry in entries:
+        check_seal(entry)
+        event = event_of(entry)
+        if event.kind in REWARDS:
+            if event.key not in found:
+                raise DamagedJournal(f"entry {entry.number} tells of {event.key!r}, which was never decided")
+            found[event.key].apply(entry.number, event)
+        elif isinstance(event.content, Decided):
+            record = event.content.record(event.key)
+            found[event.key] = TrackedDecision.begun(entry.number, event, record.decision, record.on)
+        elif isinstance(event.content, HeldOut):
+            decision = event.content.decision(event.key)
+            found[event.key] = TrackedDecision.begun(entry.number, event, decision, None)
+        else:
+            fields = event.key, None, None, b"", "", event.at, entry.number, entry.number, entry.number
+            found[event.key] = TrackedDecision(*fields, state=RewardState.ERASED)
+    return found
+
+
+def tracked_rewards(entries: Iterable[Entry]) -> dict[str, TrackedDecision]:
+    """Units, times and rewards that count of all decisions that were not erased; not the decisions."""
+    found: dict[str, TrackedDecision] = {}
+    for entry in entries:
+        event, number = event_of(entry), entry.number
+        if event.content is None:
+            found.pop(event.key, None)
+        elif event.kind in DECISIONS:
+            held_out = event.kind is EventKind.HELD
+            fields = event.key, None, None, b"", event.unit, event.at, number, number, number, held_out
+            found[event.key] = TrackedDecision(*fields)
+        elif event.key in found and event.kind is not EventKind.LATE:
+            found[event.key].apply(number, event)
+    return found
+
+
+@final
+class StudyState:
+    """A bandit, the decisions that wait for their rewards, and sums: all that a journal has come to.
+
+    `apply` is the only change. `number` is the last entry that was applied. A decision is `open` until its
+    reward is told; then the journal has it, and `find` reads it from there (`history`); of all decisions the
+    `keys` are known. `given` are policies,
+    estimators and maps with a user's code. `residues` are what is left of entries that were erased.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        given: Mapping[str, object],
+        history: History,
+        bandit: Bandit | None = None,
+    ) -> None:
+        self.name, self.settings, self.given, self._history = name, settings, given, history
+        self.rules = Rules.of(settings)
+        self._patience = self.rules.patience
+        self.bandit = bandit_of(settings, given) if bandit is None else bandit
+        if self.rules.default is not None:
+            self.bandit.refuse_reward(self.rules.default)
+        freezes = bool(self.rules.holdout) and self.rules.holdout_policy == "greedy"
+        self.frozen = bandit_of(settings, given) if freezes and bandit is None else None
+        self.number = 1  # the entry that has the settings
+        self.open: dict[str, TrackedDecision] = {}
+        self._closed: dict[str, TrackedDecision] = {}  # whose last event may not be on disk yet
+        self._looked_up: dict[str, TrackedDecision] = {}
+        self.keys = KnownKeys()  # of all decisions
+        self._due: list[tuple[int, int, str]] = []  # when the time of a decision has passed; a heap
+        self.sums = Sums()
+        self.amendments: list[int] = []  # the entries of changes, oldest first
+        self._reshapings: list[tuple[int, Reshaping]] = []  # by the entries that moved arms or features
+        self.residues: dict[int, Residue] = {}
+        self.erased_spans: list[tuple[int, int]] = []  # from the first entry erased to the one that says so
+
+    @staticmethod
+    def begun(name: str, event: Event, given: Mapping[str, object], history: History) -> StudyState:
+        """The state after the first event of a journal."""
+        if not isinstance(event.content, Opened):
+            raise DamagedJournal(
+                f"entry 1 of the journal is a {event.kind}, and not how the study was opened"
+            )
+        return StudyState(name, event.content.settings, given, history)
+
+    # Decisions
+
+    def look_up(self, keys: Iterable[str]) -> None:
+        """Reads decisions that are not open from the journal, all at once; `find` finds them then."""
+        wanted = [
+            key
+            for key in dict.fromkeys(keys)
+            if key not in self.open and key not in self._closed and key in self.keys
+        ]
+        entries = [entry for entry in self._history(wanted) if entry.number <= self.number] if wanted else []
+        self._looked_up = tracked_decisions(entries)
+
+    def find(self, key: str) -> TrackedDecision | None:
+        """The decision of a key, open or not; None if it has none."""
+        for known in (self.open, self._closed, self._looked_up):
+            if key in known:
+                return known[key]
+        if key not in self.keys:
+            return None
+        self.look_up([key])
+        if key not in self._looked_up:
+            raise DamagedJournal(
+                f"there is a decision {key!r}, and the store does not find it: verify the study"
+            )
+        return self._looked_up[key]
+
+    def forget_closed(self, number: int) -> None:
+        """Drops closed decisions whose last event is on disk, up to an entry: the journal has them."""
+        self._closed = {key: each for key, each in self._closed.items() if each.number > number}
+
+    def next_due(self, now: int) -> TrackedDecision | None:
+        """An open decision whose time has passed, if there is one."""
+        while self._due and self._due[0][0] <= now:
+            _, number, key = self._due[0]
+            tracked = self.open.get(key)
+            if tracked is not None and tracked.decided == number:
+                return tracked
+            heapq.heappop(self._due)
+        return None
+
+    def place_now(self, tracked: TrackedDecision) -> tuple[int, DesignRow]:
+        """Where the arm of a decision is now, and what its reward is learnt on now."""
+        assert tracked.decision is not None
+        assert tracked.on is not None
+        arm, on = tracked.decision.arm, tracked.on
+        for number, moved in self._reshapings:
+            arm = moved.place(arm) if number > tracked.decided else arm
+            on = moved.on(on) if number > tracked.on_since else on
+        return arm, on
+
+    # Events
+
+    def apply(self, event: Event) -> None:
+        """Takes the next event of the journal."""
+        number, content = self.number + 1, event.content
+        if number in self.residues:
+            self._apply_residue(event, self.residues[number])
+        elif isinstance(content, Decided):
+            record = content.record(event.key)
+            self.bandit.enter(record)
+            self.sums.add_decision(event.at, record.decision)
+            self._await_reward(TrackedDecision.begun(number, event, record.decision, record.on))
+        elif isinstance(content, HeldOut):
+            self.sums.held += 1
+            self._await_reward(TrackedDecision.begun(number, event, content.decision(event.key), None))
+        elif isinstance(content, Rewarded):
+            tracked = self._decided_before(number, event.key)
+            if event.kind is not EventKind.LATE:
+                self._learn(tracked, event, content)
+            before = tracked.state
+            tracked.apply(number, event)
+            self.sums.move(before.value, tracked.state.value)
+            self.open.pop(event.key, None)
+            self._closed[event.key] = tracked
+        elif isinstance(content, Amended):
+            self._amend(number, content)
+        elif not isinstance(content, Forgotten):  # whose residues were known before the first entry was read
+            raise DamagedJournal(f"entry {number} was erased, and nothing says what is left of it")
+        self.number = number
+
+    def _apply_residue(self, event: Event, residue: Residue) -> None:
+        """Counts a round that was erased; of a reward that was, nothing is left."""
+        if event.kind in DECISIONS:
+            self.keys.add(event.key)
+        if residue.t:
+            note = None if residue.note is None else policy_state_from_record(residue.note)
+            status = None if residue.turn is None else ScheduleStatus(residue.turn)
+            counts = residue.t, residue.explored, status, residue.loss, residue.different
+            self.bandit.enter_erased(*counts, note)
+            self.sums.move(RewardState.PENDING.value, RewardState.ERASED.value)
+
+    def _await_reward(self, tracked: TrackedDecision) -> None:
+        self.open[tracked.key] = tracked
+        self.keys.add(tracked.key)
+        if self._patience is not None:
+            heapq.heappush(self._due, (tracked.at + self._patience, tracked.decided, tracked.key))
+
+    def _decided_before(self, number: int, key: str) -> TrackedDecision:
+        tracked = self.find(key)
+        if tracked is None:
+            raise DamagedJournal(f"entry {number} tells of {key!r}, which was never decided")
+        if tracked.decision is None:
+            raise DamagedJournal(f"a reward is told of {key!r}, which was erased")
+        return tracked
+
+    def _learn(self, tracked: TrackedDecision, event: Event, content: Rewarded) -> None:
+        """Learns a first reward, or nothing where there is none; of a closed decision, that it is another."""
+        key, at, decision = tracked.key, tracked.at, tracked.decision
+        assert decision is not None
+        after = None if content.reward is None else tracked.reward_after(event.kind, content)
+        if tracked.held_out:
+            self.sums.change_held_reward(tracked.reward, after)
+        elif key not in self.open:
+            revised = tracked.reward_after(event.kind, content)
+            learnt = Correction(content.weight, (0, None)) if tracked.reward is None else tracked.learnt
+            self.bandit.correct(decision, *self.place_now(tracked), tracked.reward, revised, learnt)
+            if tracked.reward is None:
+                self.sums.add_reward(at, decision, revised, event.at)
+            else:
+                self.sums.change_reward(at, decision, tracked.reward, revised)
+        elif content.reward is None:
+            self.bandit.drop(key)
+        else:
+            self.bandit.tell(key, content.reward, weight=content.weight)
+            self.sums.add_reward(at, decision, content.reward, event.at)
+
+    def _amend(self, number: int, content: Amended) -> None:
+        if content.what == "freeze":
+            self.frozen = copy.deepcopy(self.bandit)
+        else:
+            moved = amend(self.bandit, self.settings, content.what, content.to)
+            if moved is not None:
+                self._reshapings.append((number, moved))
+        if content.what in ARM_CHANGES and self.frozen is not None:
+            amend(self.frozen, dict(self.settings), content.what, content.to)
+        self.amendments.append(number)
+
+    def rests_on_erased(self) -> bool:
+        """Does this state, in the middle of a replay, miss something that there was at the time?"""
+        return any(first <= self.number < last for first, last in self.erased_spans)
+
+    # Views
+
+    def metrics(self) -> tuple[dict[str, Any], list[int]]:
+        """The figures of `Study.metrics`, but for ages; and when each pending decision was taken."""
+        figures = figures_of(self.bandit, self.sums, [state.value for state in RewardState], len(self.open))
+        figures = {"entries": self.number, **figures, "amendments": len(self.amendments)}
+        return figures, [tracked.at for tracked in self.open.values()]
+
+    def to_plain(self) -> dict[str, Any]:
+        """All but keys and bandits, as plain data; of an open decision what the bandit does not keep."""
+        kept = [
+            [each.key, each.digest, each.unit, each.at, each.decided, _held_fields(each)]
+            for each in self.open.values()
+        ]
+        return {
+            "settings": self.settings,
+            "number": self.number,
+            "amendments": self.amendments,
+            "reshapings": [[number, moved.plain()] for number, moved in self._reshapings],
+            "open": kept,
+            "sums": msgspec.to_builtins(self.sums, str_keys=True),
+        }
+
+    @staticmethod
+    def from_plain(
+        name: str,
+        kept: Any,
+        keys: bytes,
+        bandit: bytes,
+        frozen: bytes | None,
+        given: Mapping[str, object],
+        history: History,
+    ) -> StudyState:
+        """The state that `to_plain` gave, with its keys and bandits."""
+        own = own_objects(kept["settings"], given)
+        state = StudyState(name, kept["settings"], given, history, Bandit.from_bytes(bandit, **own))
+        state.frozen = None if frozen is None else Bandit.from_bytes(frozen, **own)
+        state.number, state.amendments = kept["number"], list(kept["amendments"])
+        state._reshapings = [(number, reshaping_of(moved)) for number, moved in kept["reshapings"]]
+        state.sums = msgspec.convert(kept["sums"], Sums, str_keys=True)
+        pending = {decision.id: (decision, on) for decision, on in state.bandit.pending_entries()}
+        for key, digest, unit, at, decided, held in kept["open"]:
+            decision, on = pending.pop(key) if held is None else (Decision(*held), None)
+            fields = key, decision, on, digest, unit, at, decided, decided
+            state._await_reward(TrackedDecision(*fields, on_since=state.number, held_out=held is not None))
+        state.keys = KnownKeys(keys)
+        if pending:
+            raise DamagedFile("decisions are pending in the snapshot that the study does not know")
+        return state
+
+    def digest(self) -> str:
+        """A hash of all that matters: two states with the same go on in the same way."""
+        body = msgspec.msgpack.encode(self.to_plain(), order="sorted")
+        frozen = "" if self.frozen is None else self.frozen.digest()
+        whole = body + self.keys.to_bytes() + self.bandit.digest().encode() + frozen.encode()
+        return blake2b(whole, digest_size=32).hexdigest()
+
+
+def _held_fields(tracked: TrackedDecision) -> list[Any] | None:
+    """All of a decision that the bandit does not have, because its unit is held out."""
+    return list(tracked.decision) if tracked.held_out and tracked.decision is not None else None

@@ -1,0 +1,1 @@
+"""Where journals are kept: a file of SQLite, or PostgreSQL."""
