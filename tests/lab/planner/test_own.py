@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +128,7 @@ def test_an_environment_of_ones_own_is_called_by_one_thread_at_once_and_left_as_
                 overlaps.append(t)
                 return super().means(t, arms)
             self.top = min(self.top, 0.6)
-            time.sleep(0)  # another thread may go on here
+            threading.Event().wait(0)  # another thread may go on here
             inside.release()
             return super().means(t, arms)
 
