@@ -2,16 +2,17 @@
 
     command -> decide(state) -> event -> state.apply(event) -> store.append(entries)
 
-`Ask`, `Tell`, `Correct` and `Amend` are commands. `apply` is the only change of a state, live and in replay. A
-decision that waits for its reward is in `state.open`; of any other the state knows the key alone, and
-`state.find` reads it from the journal.
+`Ask`, `Tell`, `Correct` and `Amend` are commands. `apply` is the only change of a state, live and in
+replay. A decision that waits for its reward is in `state.open`; of any other the state knows the key
+alone, and `state.find` reads it from the journal.
 
-The executor runs one command at a time; its worker appends the events of all that came together in one commit,
-and then answers. Where this process alone may append (SQLite), commands run where they come from, while the
-worker writes. Where others may (PostgreSQL), the worker runs them inside `store.transaction()`, after it has
-applied what others appended; a counter that moves with each append lets but one instance take a round.
+The executor runs one command at a time; its worker appends the events of all that came together in one
+commit, and then answers. Where this process alone may append (SQLite), commands run where they come from,
+while the worker writes. Where others may (PostgreSQL), the worker runs them inside `store.transaction()`,
+after it has applied what others appended; a counter that moves with each append lets but one instance
+take a round.
 
-After a failed append the events stay, and are looked for in the journal before the next append. A command that
-breaks off half-way leaves nothing: the state is built anew from the nearest snapshot and the journal. To erase a
-unit is to replay the journal without its entries.
+After a failed append the events stay, and are looked for in the journal before the next append. A command
+that breaks off half-way leaves nothing: the state is built anew from the nearest snapshot and the
+journal. To erase a unit is to replay the journal without its entries.
 """
