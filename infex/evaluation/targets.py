@@ -80,8 +80,14 @@ class TargetPolicy:
         self.is_learnt = is_learnt or is_match(*taught)
 
 
-def targets_of(targets: object, log: Log, features: ArmFeatures, theta: Floats) -> list[TargetPolicy]:
-    """All targets of a dict; `theta` is the log's own estimate, by which `Greedy()` plays."""
+def targets_of(
+    targets: object, log: Log, features: ArmFeatures, theta: Floats, told_theta: Floats
+) -> list[TargetPolicy]:
+    """All targets of a dict.
+
+    `theta` is the log's own estimate, by which `Greedy()` plays, and `told_theta` that of a bandit which was
+    told each of the log's rewards once.
+    """
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidTarget(
             "targets must be a dict of names and policies, as in {'now': evaluation.logged}, got "
@@ -90,10 +96,12 @@ def targets_of(targets: object, log: Log, features: ArmFeatures, theta: Floats) 
     strange = next((name for name in targets if not isinstance(name, str)), None)
     if strange is not None:
         raise InvalidTarget(f"targets must have texts for names, got {safe_repr(strange)}")
-    return [target_of(name, target, log, features, theta) for name, target in targets.items()]
+    return [target_of(name, target, log, features, theta, told_theta) for name, target in targets.items()]
 
 
-def target_of(name: str, target: object, log: Log, features: ArmFeatures, theta: Floats) -> TargetPolicy:
+def target_of(
+    name: str, target: object, log: Log, features: ArmFeatures, theta: Floats, told_theta: Floats
+) -> TargetPolicy:
     """One target, by what the caller passed for it."""
     if isinstance(target, Logged):
         return TargetPolicy(name, lambda span: one_hot(log.arm[span], log.count), is_logged=True)
@@ -102,7 +110,7 @@ def target_of(name: str, target: object, log: Log, features: ArmFeatures, theta:
         return TargetPolicy(name, probabilities, is_learnt=True, needs_whole=True)
     if isinstance(target, Bandit):
         own = _bandit_theta(name, target, log, features)
-        same = bool(theta.any()) and bool(np.allclose(own, theta, rtol=1e-9, atol=1e-12))
+        same = bool(told_theta.any()) and bool(np.allclose(own, told_theta, rtol=1e-9, atol=1e-12))
         return TargetPolicy(
             name,
             _greedy_probabilities(log, features, own),
