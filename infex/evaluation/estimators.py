@@ -349,6 +349,7 @@ def _marginal_weights(analysis: LogAnalysis, overlap: Overlap, embedding: Floats
         raise InvalidSetting(
             f"embedding_probabilities must have the shape {(len(log), log.count)}, got {np.shape(embedding)}"
         )
+    embedding = analysis.in_order(embedding)
     parts = [
         marginal_weights(overlap.target.probabilities(span), log.base_propensities[span], embedding[span])
         for span in spans(len(log))

@@ -291,7 +291,7 @@ def evaluate(
         raise InvalidSetting("anytime intervals of weighted estimators need rewards=(smallest, largest)")
     if bound_missing and (analysis.rewards is None or estimator not in ("auto", "ips") or anytime):
         raise InvalidSetting("bound_missing is for ips, and needs rewards=(smallest, largest)")
-    policies = targets_of(targets, analysis.log, analysis.features, analysis.model.theta, analysis.told_theta)
+    policies = targets_of(targets, analysis)
     if against is not None and against not in [policy.name for policy in policies]:
         raise InvalidTarget(f"against must name one of the targets, got {against!r}")
     values = []

@@ -76,9 +76,7 @@ def learn(
     far = real("pessimism", pessimism, least=0) * model.ellipsoid.radius
     inverse = np.asarray(np.linalg.inv(model.ellipsoid.gram), dtype=np.float64)
     policy = PessimisticPolicy(model.theta, inverse, far, Fingerprint.of(log))
-    both = targets_of(
-        {"learnt": policy, "logged": logged}, log, analysis.features, model.theta, analysis.told_theta
-    )
+    both = targets_of({"learnt": policy, "logged": logged}, analysis)
     mine, theirs = (overlap_of(target, analysis).mean_features for target in both)
     value, gain = model.bounds(mine), model.bounds(mine - theirs)
     return LearntPolicy(

@@ -10,9 +10,10 @@ import math
 import operator
 import warnings
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
 from infex.checks import real
@@ -234,9 +235,13 @@ def _noise(
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogAnalysis:
-    """A log with its design and its model; `held_out` decisions of the holdout were left out of it."""
+    """A log with its design and its model; `held_out` decisions of the holdout were left out of it.
+
+    Its rows are those of one stream after the other: `order` are their places before, None if they were so.
+    """
 
     log: Log
+    order: Integers | None
     held_out: int
     features: ArmFeatures
     rows: PlayedRows
@@ -301,6 +306,10 @@ class LogAnalysis:
         """What an interval of draws rests on: that fixed rounds represent the others is assumed."""
         return "assumed" if self.design.kind == "fixed" else "asymptotic"
 
+    def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values for the rows of the log as it was given, in the order that its rows have here."""
+        return values if self.order is None else values[self.order]
+
     def unit_rewards(self, reward: Floats) -> Floats:
         """Rewards scaled to [0, 1]."""
         assert self.rewards is not None
@@ -340,14 +349,18 @@ def analyse(
     settings = model_settings(log.facts, rewards=rewards, confidence=confidence, noise=noise, bound=bound)
     given = len(log)
     log = log.without_held_out()
-    if log.stream is not None:  # one stream after the other
+    order: Integers | None = None
+    if log.stream is not None:
         codes = np.unique(log.stream, return_inverse=True)[1]
-        log = log if (np.diff(codes) >= 0).all() else log.take(np.argsort(codes, kind="stable"))
+        if (np.diff(codes) < 0).any():
+            order = np.argsort(codes, kind="stable")
+            log = log.take(order)
     features = arm_features(log)
     rows = played_rows(log, features)
     sums = ModelSums.of(log, rows)
     return LogAnalysis(
         log=log,
+        order=order,
         held_out=given - len(log),
         features=features,
         rows=rows,

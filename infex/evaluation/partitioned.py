@@ -178,8 +178,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
     4.0
     """
     analysis = analyse(without_held_out(log))
-    log, design, nothing = analysis.log, analysis.design, np.zeros(analysis.features.dim)
-    policies = targets_of(targets, log, analysis.features, nothing, nothing)
+    log, design, policies = analysis.log, analysis.design, targets_of(targets, analysis)
     whole = next((each.name for each in policies if each.needs_whole), None)
     if whole is not None:
         raise InvalidTarget(f"{whole!r} needs the whole log, which is read in parts: give a bandit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from functools import reduce
 from operator import add
@@ -170,6 +171,28 @@ def test_explorations_of_long_blocks_count_more_as_in_the_whole() -> None:
         assert bounds[:2] == pytest.approx((whole[name].low, whole[name].high), abs=1e-10)
         assert found[name].effective == pytest.approx(whole[name].effective, abs=1e-9)
         assert found[name].draws == whole[name].explorations == 40
+
+
+def test_blocks_of_any_length_are_judged_without_bias() -> None:
+    """By all rounds and arms that two blocks, of 2 and 3 rounds, could have explored."""
+    rewards = np.random.default_rng(9).normal(size=(5, 2))
+    law = np.random.default_rng(10).dirichlet([1.0, 1.0], size=5)
+    average = 0.0
+    for first, second, *arms in itertools.product(range(2), range(3), range(2), range(2)):
+        rows = np.array([first, 2 + second])
+        arm = np.zeros(5, dtype=int)
+        arm[rows] = arms
+        explored = np.isin(np.arange(5), rows)
+        chance = [1 / (2 - t) if t <= first else 0.0 for t in range(2)]
+        chance += [1 / (3 - t) if t <= second else 0.0 for t in range(3)]
+        log = Log(
+            arm=arm, reward=rewards[np.arange(5), arm], explored=explored, explore_probability=chance,
+            base_propensity=law[np.arange(5), arm], base_propensities=law, facts=LogFacts(bound=100.0),
+        )  # fmt: skip
+        found = evaluation.evaluate_parts([log.take(slice(0, 2)), log.take(slice(2, 5))], {"second": 1})
+        assert found["second"].ips is not None
+        average += float(law[rows, arms].prod()) / 6 * found["second"].ips
+    assert average == pytest.approx(float(rewards[:, 1].mean()), abs=1e-12)
 
 
 def test_explorations_of_incomplete_blocks_do_not_count() -> None:
