@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,8 +165,8 @@ def test_every_estimator_is_right_on_average_and_its_interval_holds(by: str) -> 
         log, target = asked.thinned(np.random.default_rng(1000 + seed).random(600) < asked.log.kept)
         answers = {}
         for name in ESTIMATORS:
-            more = {"embedding_probabilities": np.eye(2)[log.arm]} if name == "mips" else {}
-            more |= {"setting": 3.0} if name in ("clipped", "switch") else {}
+            more: dict[str, Any] = {"setting": 3.0} if name in ("clipped", "switch") else {}
+            more |= {"embedding_probabilities": np.eye(2)[log.arm]} if name == "mips" else {}
             found = evaluation.evaluate(
                 log, {"x": target, "now": evaluation.logged}, estimator=name, rewards=(0, 1), **more
             )
