@@ -37,6 +37,7 @@ from infex.evaluation.estimators import (
     weighted_terms,
 )
 from infex.evaluation.intervals import (
+    FEWEST_EFFECTIVE,
     NO_BOUNDS,
     Bounds,
     cressie_read,
@@ -52,7 +53,6 @@ from infex.evaluation.targets import targets_of
 from infex.logs import Log
 from infex.logs.log import refuse
 
-FEWEST_EFFECTIVE = 50.0  # explorations, below which a normal interval is too short
 FEWEST_TO_WARN = 10.0  # below which that is a warning, whichever interval is shown
 MODEL_IS_OFF = ("correction", "beyond")  # kinds of findings
 

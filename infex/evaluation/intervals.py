@@ -11,6 +11,7 @@ from infex.arrays import Floats, Integers
 
 Ground = Literal["guaranteed", "asymptotic", "assumed"]
 EQUAL_WITHIN = 1e-14
+FEWEST_EFFECTIVE = 50.0  # explorations, below which a normal interval is too short
 
 
 class Bounds(NamedTuple):

@@ -17,11 +17,21 @@ from infex.arrays import Floats
 from infex.bandit import Bandit, Changes
 from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation.design import Kind
-from infex.evaluation.intervals import NO_BOUNDS, Bounds, Ground, dot, student
+from infex.evaluation.intervals import (
+    FEWEST_EFFECTIVE,
+    NO_BOUNDS,
+    Bounds,
+    Ground,
+    PowerSums,
+    cressie_read,
+    dot,
+    student,
+)
 from infex.evaluation.learn import Explorations, bandit, explorations
 from infex.evaluation.model import (
     LogAnalysis,
     LogModel,
+    ModelSettings,
     ModelSums,
     analyse,
     fit_model,
@@ -70,22 +80,31 @@ class UnitSums:
 class TargetSums:
     """Sums over the rounds of a part, for one target.
 
-    `features` are its mean features. `weights` are the sums of h, h^2, h w, (h w)^2, h x, h^2 x and (h x)^2
-    over `draws` drawn rounds of weight w that stand for h rounds each, with x = w reward; `units` are sums by
-    unit, and `unknown` counts drawn rounds of unknown propensity. `missing` are probabilities of arms that
-    the log could not play, over `known` rounds.
+    `features` are its mean features. `weights` are the sums of h, h^2, h w, (h w)^2, h x, h^2 x, (h x)^2 and
+    h^2 w x over `draws` drawn rounds of weight w that stand for h rounds each, with x = w reward. `largest`
+    is the largest h w, and `possible` the largest w that propensities allow. `units` are sums by unit, and
+    `unknown` counts drawn rounds of unknown propensity. `missing` are probabilities of arms that the log
+    could not play, over `known` rounds.
     """
 
     features: Floats
     weights: Floats
+    largest: float
+    possible: float
     units: UnitSums
     draws: int
     unknown: int
     missing: float
     known: float
+    is_logged: bool = False
     learnt: bool = False
     shared: int = 0
     hashes: int = 0
+
+    @property
+    def effective(self) -> float:
+        """The number of draws of equal weight that carry as much information."""
+        return float(self.weights[2] ** 2 / self.weights[3]) if self.weights[3] > 0.0 else 0.0
 
     @property
     def is_learnt(self) -> bool:
@@ -96,11 +115,14 @@ class TargetSums:
         return TargetSums(
             self.features + other.features,
             self.weights + other.weights,
+            max(self.largest, other.largest),
+            max(self.possible, other.possible),
             self.units + other.units,
             self.draws + other.draws,
             self.unknown + other.unknown,
             self.missing + other.missing,
             self.known + other.known,
+            self.is_logged,
             self.learnt or other.learnt,
             self.shared + other.shared,
             self.hashes,
@@ -213,17 +235,20 @@ def _target_sums(target: TargetPolicy, analysis: LogAnalysis, rounds: float) -> 
     whole, terms = counts * weight, counts * weight * log.reward[rows]
     weights = [
         counts.sum(), dot(counts, counts), whole.sum(), dot(whole, whole),
-        terms.sum(), dot(counts, terms), dot(terms, terms),
+        terms.sum(), dot(counts, terms), dot(terms, terms), dot(whole, terms),
     ]  # fmt: skip
     by_unit = np.stack([terms, counts], axis=1)
     return TargetSums(
         overlap.mean_features * rounds,
         np.array(weights),
+        float(whole.max(initial=0.0)),
+        overlap.largest_weight,
         UnitSums(np.zeros(0), by_unit[:0]) if log.unit is None else UnitSums.of(log.unit[rows], by_unit),
         rows.size,
         0 if target.is_logged else design.unknown,
         overlap.missing_rounds * (rounds / len(log)),
         overlap.known_rounds * (rounds / len(log)),
+        target.is_logged,
         target.is_learnt,
         target.shared,
         target.hashes,
@@ -246,10 +271,7 @@ def evaluate_sums(
     _check_parts(sums, settings.rewards)
     model = fit_model(sums.model, sums.facts, sums.unit, settings)
     model.warn_of_misfit()
-    return {
-        name: _summed_value(name, each, sums, model, settings.confidence)
-        for name, each in sums.targets.items()
-    }
+    return {name: _summed_value(name, each, sums, model, settings) for name, each in sums.targets.items()}
 
 
 def _check_parts(sums: PartSums, rewards: tuple[float, float] | None) -> None:
@@ -279,32 +301,67 @@ def _check_parts(sums: PartSums, rewards: tuple[float, float] | None) -> None:
 
 
 def _summed_value(
-    name: str, sums: TargetSums, whole: PartSums, model: LogModel, confidence: float
+    name: str, sums: TargetSums, whole: PartSums, model: LogModel, settings: ModelSettings
 ) -> SummedValue:
-    row = sums.features / whole.rounds
-    h, hh, w, ww, x, hx, xx = (float(each) for each in sums.weights)
+    row, rewards = sums.features / whole.rounds, settings.rewards
+    dm, dm_bounds = float(row @ model.theta), model.bounds(row)
+    if not dm_bounds.low < dm_bounds.high:
+        dm_bounds = NO_BOUNDS
+    elif rewards is not None and rewards[0] <= dm <= rewards[1]:
+        dm_bounds = dm_bounds.within(*rewards)
     support = support_of(sums.missing, sums.known, is_known=whole.is_known)
-    value, bounds = None, None
     known = sums.unknown <= MOST_UNKNOWN * (sums.unknown + sums.draws)
+    value, bounds = None, None
     if sums.draws and known and not sums.is_learnt and (support is None or 1.0 - support <= MOST_MISSING):
-        value, bounds = x / h, NO_BOUNDS
-        square, count = xx - 2.0 * value * hx + value**2 * hh, sums.draws  # the sum of (h x - h value)^2
-        if 0 < sums.units.units.size < count:
-            apart = sums.units.sums @ [1.0, -value]
-            square, count = dot(apart, apart), apart.size
-        if count > 1 and square > ROUNDING * xx:
-            ground: Ground = "assumed" if "fixed" in whole.kinds else "asymptotic"
-            bounds = student(value, math.sqrt(square) / h, count, confidence, ground)
+        value = float(sums.weights[4] / sums.weights[0])
+        bounds = _weighted_bounds(sums, whole, value, settings)
+        if rewards is not None and math.isfinite(bounds.low):
+            bounds = bounds.within(*rewards)
     return SummedValue(
         name=name,
-        dm=float(row @ model.theta),
-        dm_bounds=model.bounds(row),
+        dm=dm,
+        dm_bounds=dm_bounds,
         ips=value,
         ips_bounds=bounds,
         draws=sums.draws,
-        effective=w * w / ww if ww > 0.0 else 0.0,
+        effective=sums.effective,
         support=support,
     )
+
+
+def _weighted_bounds(sums: TargetSums, whole: PartSums, value: float, settings: ModelSettings) -> Bounds:
+    """The interval of ips: Cressie-Read's if explorations are few and rewards bounded, else a normal one."""
+    h, hh, w, ww, x, hx, xx, wx = (float(each) for each in sums.weights)
+    square, count = xx - 2.0 * value * hx + value**2 * hh, sums.draws  # the sum of (h x - h value)^2
+    ground: Ground = "assumed" if "fixed" in whole.kinds else "asymptotic"
+    if 0 < sums.units.units.size < count:
+        apart = sums.units.sums @ [1.0, -value]
+        square, count = dot(apart, apart), apart.size
+    varies = square > ROUNDING * xx
+    if (
+        settings.rewards is not None
+        and not sums.is_logged
+        and (sums.effective < FEWEST_EFFECTIVE or not varies)
+    ):
+        least, width, n = settings.rewards[0], settings.rewards[1] - settings.rewards[0], sums.draws
+        equal = not whole.model.is_thinned and math.isclose(hh * n, h * h, rel_tol=ROUNDING)
+        share = n / h
+        scaled = PowerSums(
+            n,
+            w * share,
+            ww * share**2,
+            (x - least * w) / width * share,
+            (wx - least * ww) / width * share**2,
+            (xx - 2.0 * least * wx + least**2 * ww) / width**2 * share**2,
+            0.0,
+            max(sums.largest * share, sums.possible) if equal else math.inf,
+        )
+        found = cressie_read(scaled, settings.confidence)._replace(ground=ground).scaled(settings.rewards)
+        if found.low < found.high:
+            return found
+    if count < 2 or not varies:
+        return NO_BOUNDS
+    return student(value, math.sqrt(square) / h, count, settings.confidence, ground)
 
 
 def evaluate_parts(

@@ -277,6 +277,28 @@ def test_units_of_several_parts_are_clusters(thinned: bool) -> None:
     assert found.ips_bounds[:2] == pytest.approx((whole.low, whole.high), abs=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["plain", "kept", "blocks", "lengths"])
+@pytest.mark.parametrize("rows", [4, 40])
+def test_few_explorations_have_the_interval_of_the_whole(kind: str, rows: int) -> None:
+    if kind in ("blocks", "lengths"):
+        log = blocks_log(([3, 4] if kind == "lengths" else [4, 4]) * rows, 6)
+        size, targets = 7 * 2 if kind == "lengths" else 8, {"x": [0.7, 0.2, 0.1], "now": evaluation.logged}
+    else:
+        log, size = dataclasses.replace(soft().take(slice(0, 20 * rows)), context=None), 3 * rows
+        if kind == "kept":
+            log = dataclasses.replace(log, kept=np.random.default_rng(11).uniform(0.1, 1.0, size=len(log)))
+        targets = {"x": 3, "now": evaluation.logged}
+    found = evaluation.evaluate_parts(parts(log, size), targets, rewards=(-1, 2), bound=9.0)
+    for estimator, field in (("ips", "ips_bounds"), ("dm", "dm_bounds")):
+        whole = evaluation.evaluate(log, targets, rewards=(-1, 2), bound=9.0, estimator=estimator)
+        for name in targets:
+            if name == "now" and kind in ("blocks", "lengths") and estimator == "ips":
+                continue  # of which the whole log knows the model at the start of each block
+            bounds = getattr(found[name], field)
+            assert bounds[:2] == pytest.approx((whole[name].low, whole[name].high), abs=1e-9)
+            assert bounds[2:] == whole[name].bounds[2:]
+
+
 def test_many_unknown_propensities_leave_no_weighted_value() -> None:
     log = soft()
     assert log.propensity is not None
