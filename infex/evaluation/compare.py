@@ -11,7 +11,7 @@ from infex.arrays import Floats, Integers
 from infex.checks import real
 from infex.errors import OutOfReach
 from infex.evaluation.estimators import MODELLED, direct_values
-from infex.evaluation.intervals import NO_BOUNDS, Bounds, dot, standard_error, student
+from infex.evaluation.intervals import NO_BOUNDS, Bounds, dot, reweighted, standard_error, student
 from infex.evaluation.model import LogAnalysis
 from infex.evaluation.sequences import anytime_bounds
 
@@ -58,7 +58,8 @@ def verdict_of(low: float, high: float) -> Verdict:
 class NeededExplorations(NamedTuple):
     """How many more explorations, and rounds at the log's own pace, bring the half-width down to `half`.
 
-    `now` is the present half-width.
+    `now` is the present half-width. If rows were left out of the log (`kept`), `explorations` are those that
+    are kept, and `rounds` all of them.
     """
 
     explorations: int
@@ -108,7 +109,9 @@ def needed(found: Evaluation, first: str, second: str, half: float | None = None
         raise OutOfReach(f"{first!r} and {second!r} are equal in this log: say half=, as in half=0.01")
     more = max(math.ceil(pair.explorations * ((now / goal) ** 2 - 1.0)), 0)  # widths fall like 1/sqrt(n)
     pace = 1 if pair.estimator == "dm" else found.analysis.design.period
-    return NeededExplorations(more, more * pace, goal, now)
+    counts = found.analysis.log.inverse_kept
+    rounds = more * pace if counts is None else math.ceil(more * float(counts.mean()))
+    return NeededExplorations(more, rounds, goal, now)
 
 
 class _Difference(NamedTuple):
@@ -170,7 +173,7 @@ def _by_draws(first: TargetValue, second: TargetValue, analysis: LogAnalysis) ->
         one.mean_features, other.mean_features
     ):
         return NO_BOUNDS  # both play the same in all rounds
-    terms = _reweighted(_terms(first, second, analysis) - _terms(second, first, analysis), first, analysis)
+    terms = _terms(first, second, analysis) - _terms(second, first, analysis)
     unseen = _usual_weight(first, second) * max(_farthest(first, analysis), _farthest(second, analysis))
     if terms.size < 2 or not unseen > 0.0:
         return NO_BOUNDS
@@ -187,16 +190,6 @@ def _with_unseen(terms: Floats, unseen: float, groups: Integers | None, analysis
     return student(float(values.mean()), error, count, analysis.confidence, analysis.ground)
 
 
-def _reweighted(terms: Floats, one: TargetValue, analysis: LogAnalysis) -> Floats:
-    """Terms whose plain mean and spread are those of rows that were kept with different probabilities."""
-    if analysis.log.kept is None:
-        return terms
-    inverse = 1.0 / analysis.log.kept[one.draws]
-    mean = float(inverse @ terms / inverse.sum())
-    found: Floats = mean + (terms - mean) * inverse / inverse.mean()
-    return found
-
-
 def _usual_weight(first: TargetValue, second: TargetValue) -> float:
     """The mean weight of draws, each counted as often as it weighs: sum w^2/sum w over both targets."""
     both = (first.weights, second.weights)
@@ -211,7 +204,7 @@ def _farthest(one: TargetValue, analysis: LogAnalysis) -> float:
         least, most = analysis.rewards
         return max(most - float(expected.min()), float(expected.max()) - least)
     off = analysis.log.reward[analysis.design.rows] - expected
-    return math.sqrt(float(np.mean(off**2)))
+    return math.sqrt(float(reweighted(off**2, analysis.design.shares).mean()))
 
 
 def _expected(one: TargetValue, analysis: LogAnalysis) -> Floats:
@@ -229,8 +222,8 @@ def _terms(one: TargetValue, other: TargetValue, analysis: LogAnalysis) -> Float
 
     The rewards of a log that draws in every round vary with the arm it drew, which the model's values cancel.
     """
-    every_round = analysis.design.kind == "every round"
-    if other.estimator != "on_policy" or one.estimator not in MODELLED or not every_round:
+    varies = analysis.design.kind == "every round" and analysis.shares is None  # else they are in the terms
+    if other.estimator != "on_policy" or one.estimator not in MODELLED or not varies:
         return one.terms
     return one.terms + direct_values(analysis, one.overlap, one.draws)
 

@@ -5,12 +5,15 @@ exploring round represents all rounds of its block, with the base's propensity. 
 probability of exploring is 0: weights by the probability given the past, as in other people's logs, would be
 wrong there. In `every(m)` exploring rounds are fixed: they represent the others only if offers are alike.
 Where every round may play any arm, every round is a block by itself.
+
+If rows were left out of a log (`kept`), a row represents 1/kept rounds. A block that lacks rows is of no use,
+so that whole blocks would be left out, with probabilities that the log does not say: it then has no draws.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 import numpy as np
@@ -22,7 +25,7 @@ HAZARD_ROUNDING = 1e-9
 PIECE_SHARE = 16  # a piece of a log without blocks has at most this part of the rounds before it
 FEWEST_PIECES = 64
 
-Kind = Literal["jittered", "fixed", "every round", "none"]
+Kind = Literal["jittered", "fixed", "every round", "thinned blocks", "none"]
 
 
 @final
@@ -32,7 +35,8 @@ class Design:
 
     `rows` are drawn rounds with a reward and a known `propensity` of their arm; `block` is the block of each
     of them. Block b begins at row `starts[b]`; `of_round` is the block of every round, -1 for rounds that
-    are not represented. `unknown` counts drawn rounds whose propensity is unknown.
+    are not represented. `unknown` counts drawn rounds whose propensity is unknown. `inverse_kept` is 1/kept
+    of each of `rows`, if rows were left out of the log. `cut` are rows after which a block should go on.
     """
 
     kind: Kind
@@ -43,6 +47,8 @@ class Design:
     of_round: Integers
     period: int
     unknown: int = 0
+    inverse_kept: Floats | None = None
+    cut: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @functools.cached_property
     def covered(self) -> Bools:
@@ -56,16 +62,25 @@ class Design:
         return found
 
     @functools.cached_property
-    def shares(self) -> Floats | None:
-        """How much each drawn round counts, with mean 1, if drawn blocks differ in length; otherwise None.
+    def counts(self) -> Floats:
+        """The number of rounds that each drawn round represents.
 
         A drawn round represents all rounds of its block, so one of a long block counts more. Fixed rounds are
         assumed to be alike, and count the same.
         """
-        mine = self.lengths[self.block]
-        if self.kind != "jittered" or not mine.size or (mine == mine[0]).all():
+        if self.inverse_kept is not None:
+            return self.inverse_kept
+        if self.kind == "jittered":
+            return self.lengths[self.block].astype(np.float64)
+        return np.ones(self.rows.size)
+
+    @functools.cached_property
+    def shares(self) -> Floats | None:
+        """How much each drawn round counts, with mean 1; None if all count the same and no row is missing."""
+        counts = self.counts
+        if not counts.size or (self.inverse_kept is None and (counts == counts[0]).all()):
             return None
-        found: Floats = mine / mine.mean()
+        found: Floats = counts / counts.mean()
         return found
 
     @property
@@ -80,6 +95,9 @@ def design_of(log: Log) -> Design:
     if probability is not None and np.isnan(probability).any():
         probability = None
     if probability is not None and log.explored is not None and _explores_by_blocks(log, probability):
+        if log.inverse_kept is not None:
+            unknown = np.full(len(log), np.nan)
+            return _every_round(log, unknown, int(log.explored.sum()), "thinned blocks")
         return _scheduled(log, log.explored, probability)
     if log.propensity is not None:
         return _every_round(log, log.propensity)
@@ -98,7 +116,9 @@ def _explores_by_blocks(log: Log, probability: Floats) -> bool:
     return bool((waits & (np.abs(probability[1:] - grown) <= HAZARD_ROUNDING)).any())
 
 
-def _every_round(log: Log, propensity: Floats, unknown: int | None = None) -> Design:
+def _every_round(
+    log: Log, propensity: Floats, unknown: int | None = None, without_draws: Kind = "none"
+) -> Design:
     """A log without blocks, cut into pieces at whose starts the model is frozen: short ones first."""
     starts, first = [], 0
     while first < len(log):
@@ -108,7 +128,7 @@ def _every_round(log: Log, propensity: Floats, unknown: int | None = None) -> De
     of_round = np.repeat(np.arange(pieces.size), np.diff(np.r_[pieces, len(log)]))
     rows = np.flatnonzero(log.rewarded & ~np.isnan(propensity))
     return Design(
-        kind="every round" if rows.size else "none",
+        kind="every round" if rows.size else without_draws,
         rows=rows,
         propensity=propensity[rows],
         block=of_round[rows],
@@ -116,12 +136,13 @@ def _every_round(log: Log, propensity: Floats, unknown: int | None = None) -> De
         of_round=of_round,
         period=1,
         unknown=int(np.isnan(propensity).sum()) if unknown is None else unknown,
+        inverse_kept=None if log.inverse_kept is None else log.inverse_kept[rows],
     )
 
 
 def _scheduled(log: Log, explored: Bools, probability: Floats) -> Design:
     """A log whose rounds explore by blocks."""
-    starts, lengths = _blocks(log, explored, probability)
+    starts, lengths, last_rounds = _blocks(log, explored, probability)
     of_round = np.repeat(np.arange(starts.size), np.diff(np.r_[starts, len(log)]))
     drawn = ((probability > 0.0) & (probability < 1.0)).any()
     if drawn:
@@ -132,6 +153,7 @@ def _scheduled(log: Log, explored: Bools, probability: Floats) -> Design:
     propensity = np.full(len(log), np.nan) if log.base_propensity is None else log.base_propensity
     explored = explored & (of_round >= 0)
     rows = np.flatnonzero(explored & log.rewarded & ~np.isnan(propensity))
+    ends = np.r_[starts[1:], len(log)] - 1
     return Design(
         kind="jittered" if drawn else "fixed",
         rows=rows,
@@ -141,17 +163,18 @@ def _scheduled(log: Log, explored: Bools, probability: Floats) -> Design:
         of_round=of_round,
         period=int(np.median(lengths)),
         unknown=int((explored & np.isnan(propensity)).sum()),
+        cut=ends[log.round[ends] < last_rounds],
     )
 
 
-def _blocks(log: Log, explored: Bools, probability: Floats) -> tuple[Integers, Integers]:
-    """The first row of each block, and the number of rounds that the schedule gives it."""
+def _blocks(log: Log, explored: Bools, probability: Floats) -> tuple[Integers, Integers, Integers]:
+    """The first row of each block, the number of rounds that the schedule gives it, and its last round."""
     period, stream = log.facts.period, log.stream
     other = np.zeros(len(log), dtype=bool) if stream is None else np.r_[False, stream[1:] != stream[:-1]]
     if period is not None:
         number = (log.round - 1) // period
         starts = np.flatnonzero(np.r_[True, number[1:] != number[:-1]] | other)
-        return starts, np.full(starts.size, period)
+        return starts, np.full(starts.size, period), (number[starts] + 1) * period
     done = np.cumsum(np.r_[False, explored[:-1]])  # explorations before each round
     live = np.flatnonzero((probability > 0.0) | other)
     opening = live[np.r_[True, done[live][1:] != done[live][:-1]] | other[live]]
@@ -159,7 +182,8 @@ def _blocks(log: Log, explored: Bools, probability: Floats) -> tuple[Integers, I
     hazard = probability[starts]
     spaced = np.diff(np.r_[starts, len(log)])
     lengths = np.where((hazard > 0.0) & (hazard < 1.0), np.rint(1.0 / np.maximum(hazard, 1e-300)), spaced)
-    return starts, lengths.astype(np.int64)
+    whole: Integers = lengths.astype(np.int64)
+    return starts, whole, log.round[starts] + whole - 1
 
 
 def _complete_blocks(

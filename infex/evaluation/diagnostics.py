@@ -114,7 +114,10 @@ def _coverage(analysis: LogAnalysis) -> Iterator[LogFinding]:
         words = "exploring rounds are fixed: they represent the others only if these are alike; "
         words += "rounds drawn by jittered(m) always do"
         yield LogFinding("fixed rounds", words, warns=False)
-    if design.unknown:
+    if design.kind == "thinned blocks":
+        words = "rows of blocks were left out (`kept`): weighted estimators need whole blocks"
+        yield LogFinding("rounds left out", words)
+    elif design.unknown:
         words = f"in {design.unknown:,} exploring rounds the propensity of the arm is not known"
         words += ": weighted estimators leave them out" if design.rows.size else ""
         yield LogFinding("unknown propensities", words)
@@ -169,6 +172,8 @@ def _drift(analysis: LogAnalysis) -> Iterator[LogFinding]:
     from scipy.special import fdtrc
 
     left = analysis.log.reward - analysis.estimates
+    if analysis.shares is not None:
+        left = left * analysis.shares
     rows = np.flatnonzero(analysis.log.rewarded)
     if rows.size < left.size:
         left = left[rows]
@@ -216,7 +221,7 @@ def weighted_findings(
     if overlap.support is None:
         words = "support is assumed: the log does not say which other arms it could have played"
         found.append(LogFinding("support", words, warns=False))
-    found += _mean_weight(terms.weight)
+    found += _mean_weight(terms.weight, analysis.design.shares)
     if modelled:
         found += _correction(analysis, terms.weight, terms.reward)
     if analysis.design.kind == "fixed":
@@ -252,12 +257,13 @@ def carriers(analysis: LogAnalysis, terms: WeightedTerms) -> tuple[Carrier, ...]
     return tuple(found)
 
 
-def _mean_weight(weight: Floats) -> Iterator[LogFinding]:
-    """Weights have mean 1 if propensities are right and there is support."""
+def _mean_weight(weight: Floats, shares: Floats | None) -> Iterator[LogFinding]:
+    """Weights have mean 1 if propensities are right and there is support; they are times the `shares`."""
     if weight.size < 2:
         return
-    error = float(weight.std(ddof=1)) / math.sqrt(weight.size)
-    apart = float(weight.mean()) - 1.0
+    off = weight - (1.0 if shares is None else shares)
+    error = float(off.std(ddof=1)) / math.sqrt(weight.size)
+    apart = float(off.mean())
     if abs(apart) <= FAR_IN_ERRORS * error or abs(apart) < 1e-9:
         return
     far = f", {abs(apart) / error:.1f} standard errors from 1" if error > 0.0 else ""

@@ -2,7 +2,8 @@
 
 Round i has a weight w = (target's probability of the arm)/(propensity), a reward r, the model's value q of
 the arm played, and the model's value d of the target. The estimate is the mean of d + g(w) (r - q), with
-d = q = 0 where there is no model; g leaves weights as they are, or makes large ones smaller.
+d = q = 0 where there is no model; g leaves weights as they are, or makes large ones smaller. Where a round
+stands for several, of a block or of rows that were left out, it counts so often in every mean.
 
 | name | what it is |
 |---|---|
@@ -34,7 +35,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.checks import real
 from infex.errors import InvalidSetting, NoSupport
-from infex.evaluation.intervals import dot
+from infex.evaluation.intervals import dot, reweighted
 from infex.evaluation.model import LogAnalysis
 from infex.evaluation.overlap import Overlap
 from infex.logs.arm_features import spans
@@ -55,12 +56,16 @@ Change = Literal["none", "clip", "switch", "shrinkage", "subgaussian"]
 
 
 class WeightedRounds(NamedTuple):
-    """Each round's weight and reward, and the model's values of target and arm; 0 without a model."""
+    """Each round's weight and reward, and the model's values of target and arm; 0 without a model.
+
+    `shares` say how much each round counts, with mean 1; None if all count the same.
+    """
 
     weight: Floats
     reward: Floats
     direct: Floats
     at: Floats
+    shares: Floats | None = None
 
 
 class Estimate(NamedTuple):
@@ -92,7 +97,7 @@ class WeightedEstimator:
             object.__setattr__(self, "setting", real("setting", self.setting, least=0, most=most))
 
     def terms(self, rounds: WeightedRounds) -> Floats:
-        """The term of each round: their mean is the estimate."""
+        """The term of each round: their mean, by the shares of rounds, is the estimate."""
         scale = _mean_weight(rounds) if self.ratio else 1.0
         terms = self.changed(rounds.weight) * (rounds.reward - rounds.at)
         terms /= scale
@@ -121,19 +126,17 @@ class WeightedEstimator:
         if not rounds.weight.size:
             raise NoSupport("there is no round that the log drew with a known propensity and a reward")
         n = rounds.weight.size
+        terms = self.terms(rounds)
+        value = float(reweighted(terms, rounds.shares).mean())
         if self.ratio:
-            mean, missed = _mean_weight(rounds), rounds.reward - rounds.at
-            direct, ratio = float(rounds.direct.mean()), dot(rounds.weight, missed) / n / mean
-            value, apart = direct + ratio, rounds.direct - direct + rounds.weight * (missed - ratio) / mean
-        else:
-            terms = self.terms(rounds)
-            value = float(terms.mean())
-            apart = terms - value
+            mean, direct = _mean_weight(rounds), float(reweighted(rounds.direct, rounds.shares).mean())
+            terms = terms - (value - direct) * (rounds.weight / mean - 1.0)
+        apart = reweighted(terms, rounds.shares) - value
         return Estimate(value, math.sqrt(dot(apart, apart) / n / n) if n > 1 else math.nan)
 
 
 def _mean_weight(rounds: WeightedRounds) -> float:
-    mean = float(rounds.weight.mean())
+    mean = float(reweighted(rounds.weight, rounds.shares).mean())
     if not mean > 0.0:
         raise NoSupport("the log never played an arm that the target plays: all weights are 0")
     return mean
@@ -215,6 +218,8 @@ class WeightedTerms:
     """An estimate as `model` plus the mean of `terms`, one for each of `rows` (draws, or blocks).
 
     `weight` and `reward` are those of drawn rounds; `changed` are weights that the estimator made smaller.
+    Both weights, and the terms, are times the share of the round. `direct` is the part of the terms by which
+    the model's value is uncertain because rows were left out; its mean is 0.
     """
 
     model: float
@@ -223,6 +228,7 @@ class WeightedTerms:
     weight: Floats
     reward: Floats
     changed: Floats | None = None
+    direct: Floats | None = None
 
 
 def weighted_terms(
@@ -235,27 +241,32 @@ def weighted_terms(
     """The terms of a target by one of the `WEIGHTED` estimators; for `logged`, what the log itself earned."""
     if overlap.target.is_logged:
         return _on_policy(analysis, overlap)
-    rows = analysis.design.rows
-    weight, reward = draw_weights(analysis, overlap), analysis.log.reward[rows]
+    rows, shares = analysis.design.rows, analysis.design.shares
+    plain, reward = overlap.probability[rows] / analysis.design.propensity, analysis.log.reward[rows]
     if estimator == "mips":
-        weight = _marginal_weights(analysis, overlap, embedding)
+        plain = _marginal_weights(analysis, overlap, embedding)
+    weight = plain if shares is None else plain * shares
     if estimator in ("ips", "mips"):
-        return WeightedTerms(0.0, weight * reward, rows, weight, reward)
+        return WeightedTerms(0.0, reweighted(plain * reward, shares), rows, weight, reward)
     if estimator == "snips":
         none = np.zeros(rows.size)
-        value = SNIPS.estimate(WeightedRounds(weight, reward, none, none)).value
+        value = SNIPS.estimate(WeightedRounds(plain, reward, none, none, shares)).value
         return WeightedTerms(0.0, value + weight * (reward - value) / weight.mean(), rows, weight, reward)
     if estimator == "blocks":
         return _by_blocks(analysis, overlap, weight, reward)
-    left = WeightedRounds(weight, reward, np.zeros(rows.size), analysis.drawn_estimates)
+    left = WeightedRounds(plain, reward, np.zeros(rows.size), analysis.drawn_estimates, shares)
     number = SETTINGS.get(estimator, 0.0) if setting is None else setting
     if estimator == "slope":
         place = slope_choice([shrinkage(each) for each in SLOPE_SETTINGS], left)
         estimator, number = "shrinkage", SLOPE_SETTINGS[place]
     chosen = BY_NAME[estimator](number)
-    changed = None if estimator == "dr" else chosen.changed(weight)
-    model = frozen_value(analysis, overlap)
-    return WeightedTerms(model, chosen.terms(left), rows, weight, reward, changed)
+    changed = None if estimator == "dr" else chosen.changed(plain) * (1.0 if shares is None else shares)
+    terms, direct = reweighted(chosen.terms(left), shares), None
+    if analysis.shares is not None:
+        direct = reweighted(direct_values(analysis, overlap, rows), shares)
+        direct -= direct.mean()
+        terms = terms + direct
+    return WeightedTerms(frozen_value(analysis, overlap), terms, rows, weight, reward, changed, direct)
 
 
 def draw_weights(analysis: LogAnalysis, overlap: Overlap) -> Floats:
@@ -289,14 +300,17 @@ def _on_policy(analysis: LogAnalysis, overlap: Overlap) -> WeightedTerms:
     places = np.flatnonzero(log.rewarded & design.covered)
     if not (design.drawn_blocks and design.rows.size):
         rows = design.rows if design.rows.size else places
-        return WeightedTerms(0.0, log.reward[rows], rows, np.ones(rows.size), log.reward[rows])
+        reward, shares = log.reward[rows], None
+        if log.inverse_kept is not None and rows.size:
+            shares = log.inverse_kept[rows] / log.inverse_kept[rows].mean()
+        weight = np.ones(rows.size) if shares is None else shares
+        return WeightedTerms(0.0, reweighted(reward, shares), rows, weight, reward)
     left = log.reward[places] - analysis.frozen_estimates[places]
     blocks = design.of_round[places]
     count = np.bincount(blocks, minlength=design.starts.size)
     means = np.bincount(blocks, weights=left, minlength=design.starts.size) / np.maximum(count, 1)
-    rows, shares = design.rows, design.shares
-    means = means[design.block] if shares is None else means[design.block] * shares
-    return WeightedTerms(frozen_value(analysis, overlap), means, rows, np.ones(rows.size), log.reward[rows])
+    rows, terms = design.rows, reweighted(means[design.block], design.shares)
+    return WeightedTerms(frozen_value(analysis, overlap), terms, rows, np.ones(rows.size), log.reward[rows])
 
 
 def _by_blocks(analysis: LogAnalysis, overlap: Overlap, weight: Floats, reward: Floats) -> WeightedTerms:
@@ -318,9 +332,10 @@ def _by_blocks(analysis: LogAnalysis, overlap: Overlap, weight: Floats, reward: 
     terms = direct_values(analysis, overlap, rows) + v * (log.reward[rows] - analysis.frozen_estimates[rows])
     means = np.zeros(design.starts.size)
     np.add.at(means, block, share * terms)
-    kept = np.unique(block)
-    sizes = design.lengths[kept]
-    return WeightedTerms(0.0, means[kept] * (sizes / sizes.mean()), design.starts[kept], weight, reward)
+    used = np.unique(block)
+    sizes = design.lengths[used]
+    terms = reweighted(means[used], sizes / sizes.mean() if sizes.size else None)
+    return WeightedTerms(0.0, terms, design.starts[used], weight, reward)
 
 
 def _marginal_weights(analysis: LogAnalysis, overlap: Overlap, embedding: Floats | None) -> Floats:
@@ -334,6 +349,7 @@ def _marginal_weights(analysis: LogAnalysis, overlap: Overlap, embedding: Floats
         raise InvalidSetting(
             f"embedding_probabilities must have the shape {(len(log), log.count)}, got {np.shape(embedding)}"
         )
+    embedding = analysis.in_order(embedding)
     parts = [
         marginal_weights(overlap.target.probabilities(span), log.base_propensities[span], embedding[span])
         for span in spans(len(log))

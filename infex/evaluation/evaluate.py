@@ -37,6 +37,7 @@ from infex.evaluation.estimators import (
     weighted_terms,
 )
 from infex.evaluation.intervals import (
+    FEWEST_EFFECTIVE,
     NO_BOUNDS,
     Bounds,
     cressie_read,
@@ -44,7 +45,6 @@ from infex.evaluation.intervals import (
     power_sums,
     standard_error,
     student,
-    weighted_mean,
 )
 from infex.evaluation.model import LogAnalysis, analyse
 from infex.evaluation.overlap import Overlap, has_gaps, overlap_of, require_support, why_unsupported
@@ -53,7 +53,6 @@ from infex.evaluation.targets import targets_of
 from infex.logs import Log
 from infex.logs.log import refuse
 
-FEWEST_EFFECTIVE = 50.0  # explorations, below which a normal interval is too short
 FEWEST_TO_WARN = 10.0  # below which that is a warning, whichever interval is shown
 MODEL_IS_OFF = ("correction", "beyond")  # kinds of findings
 
@@ -265,6 +264,9 @@ def evaluate(
 
     `confidence` is that of every interval.
 
+    If rows were left out of the log (`log.kept`), values are those of all rounds, and a row counts 1/kept. A
+    log of blocks is then evaluated by `dm` alone, and `anytime` is refused.
+
     Decisions of the holdout (`log.held_out`) are left out, as a fixed rule took them, unless there are no
     others: `evaluate(log.take(log.held_out), ...)` evaluates by these alone, with that rule's propensities.
 
@@ -289,7 +291,7 @@ def evaluate(
         raise InvalidSetting("anytime intervals of weighted estimators need rewards=(smallest, largest)")
     if bound_missing and (analysis.rewards is None or estimator not in ("auto", "ips") or anytime):
         raise InvalidSetting("bound_missing is for ips, and needs rewards=(smallest, largest)")
-    policies = targets_of(targets, analysis.log, analysis.features, analysis.model.theta)
+    policies = targets_of(targets, analysis)
     if against is not None and against not in [policy.name for policy in policies]:
         raise InvalidTarget(f"against must name one of the targets, got {against!r}")
     values = []
@@ -402,7 +404,9 @@ def _weighted_value(
     bounds, notes = _weighted_bounds(estimator, analysis, overlap, terms, effective, limit)
     if analysis.rewards is not None and math.isfinite(bounds.low):
         bounds = bounds.within(*analysis.rewards)
-    modelled = estimator in MODELLED
+    modelled, correction_error = estimator in MODELLED, error
+    if terms.direct is not None:
+        correction_error, _ = standard_error(terms.terms - terms.direct, analysis.units(terms.rows))
     if not target.is_logged:
         notes = notes + weighted_findings(analysis, overlap, terms, modelled=modelled)
     return TargetValue(
@@ -416,7 +420,7 @@ def _weighted_value(
         explorations=int(terms.weight.size),
         model=terms.model if modelled else frozen_value(analysis, overlap),
         correction=mean if modelled else math.nan,
-        correction_error=error if modelled else math.nan,
+        correction_error=correction_error if modelled else math.nan,
         error=error,
         findings=tuple(notes),
         carriers=() if target.is_logged else carriers(analysis, terms),
@@ -453,8 +457,6 @@ def _mean_and_error(analysis: LogAnalysis, terms: WeightedTerms) -> tuple[float,
     """The mean of terms, its standard error, and the number of terms, or of units that they belong to."""
     if not terms.terms.size:
         return math.nan, math.nan, 0
-    if analysis.log.kept is not None:
-        return *weighted_mean(terms.terms, 1.0 / analysis.log.kept[terms.rows]), terms.terms.size
     error, count = standard_error(terms.terms, analysis.units(terms.rows))
     return float(terms.terms.mean()), error, count
 
@@ -479,7 +481,8 @@ def _weighted_bounds(
     few = effective < FEWEST_EFFECTIVE
     by_likelihood = estimator in ("ips", "snips", "mips") and analysis.rewards is not None and not is_logged
     if by_likelihood and analysis.rewards is not None and (few or not error > 0.0):
-        sums = power_sums(terms.weight, analysis.unit_rewards(terms.reward), limit)
+        most = limit if analysis.design.shares is None else math.inf  # shares of unseen rounds are not known
+        sums = power_sums(terms.weight, analysis.unit_rewards(terms.reward), most)
         found = cressie_read(sums, analysis.confidence)
         found = found._replace(ground=analysis.ground).scaled(analysis.rewards)
         if found.low < found.high:

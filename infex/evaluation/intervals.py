@@ -11,6 +11,7 @@ from infex.arrays import Floats, Integers
 
 Ground = Literal["guaranteed", "asymptotic", "assumed"]
 EQUAL_WITHIN = 1e-14
+FEWEST_EFFECTIVE = 50.0  # explorations, below which a normal interval is too short
 
 
 class Bounds(NamedTuple):
@@ -70,15 +71,19 @@ def standard_error(values: Floats, groups: Integers | None = None) -> tuple[floa
     return math.sqrt(float(sums @ sums)) / size, sums.size
 
 
-def weighted_mean(values: Floats, counts: Floats) -> tuple[float, float]:
-    """sum h x/sum h, and its standard error sqrt(sum h^2 (x - mean)^2)/sum h.
+def reweighted(values: Floats, shares: Floats | None) -> Floats:
+    """Values whose mean is sum h x/sum h, and whose standard error is that of this ratio (delta method).
 
-    >>> weighted_mean(np.array([0.0, 1.0]), np.array([3.0, 1.0]))[0]
-    0.25
+    `shares` are h, divided by their mean; None if they are all the same.
+
+    >>> reweighted(np.array([0.0, 1.0]), np.array([1.5, 0.5])).tolist()
+    [-0.125, 0.625]
     """
-    total = float(counts.sum())
-    value = float(counts @ values) / total
-    return value, math.sqrt(float(counts**2 @ (values - value) ** 2)) / total
+    if shares is None or not values.size:
+        return values
+    mean = dot(shares, values) / values.size
+    found: Floats = mean + shares * (values - mean)
+    return found
 
 
 def student(

@@ -76,7 +76,7 @@ def learn(
     far = real("pessimism", pessimism, least=0) * model.ellipsoid.radius
     inverse = np.asarray(np.linalg.inv(model.ellipsoid.gram), dtype=np.float64)
     policy = PessimisticPolicy(model.theta, inverse, far, Fingerprint.of(log))
-    both = targets_of({"learnt": policy, "logged": logged}, log, analysis.features, model.theta)
+    both = targets_of({"learnt": policy, "logged": logged}, analysis)
     mine, theirs = (overlap_of(target, analysis).mean_features for target in both)
     value, gain = model.bounds(mine), model.bounds(mine - theirs)
     return LearntPolicy(
@@ -109,8 +109,9 @@ def bandit(
     With `fresh` rounds begin at 1, so that a schedule begins anew; otherwise the clock continues after the
     last round, and explorations of the log count. Rewards that never came are left out, and nothing is
     pending. `rescale` is that of `Bandit`. The bandit, and any file of it, remembers the log that taught it:
-    `evaluate` does not weight it by the same one. Decisions of the holdout are left out, as the
-    bandit that wrote the log has not learnt from them, unless there are no others.
+    `evaluate` does not weight it by the same one. If rows were left out of the log (`log.kept`), a reward has
+    the weight 1/kept, so that sums over rewards are on average those of all rounds. Decisions of the holdout
+    are left out, as the bandit that wrote the log has not learnt from them, unless there are no others.
 
     >>> from infex import Greedy, Infex, LinUCB, evaluation, every
     >>> log = evaluation.Log(arm=[0, 1, 0], reward=[1.0, 0.0, 1.0], arms=[[1.0, 0.0], [0.0, 1.0]])
@@ -135,11 +136,14 @@ def bandit(
         rescale=rescale,
     )
     rows = np.flatnonzero(log.rewarded)
+    weights = log.others.get("weight")
+    if log.inverse_kept is not None:
+        weights = log.inverse_kept if weights is None else weights * log.inverse_kept
     found.learn(
         _contexts(log, rule, rows),
         _played_arms(log, rule, rows),
         log.reward[rows],
-        log.others["weight"][rows] if "weight" in log.others else None,
+        None if weights is None else weights[rows],
         explored=None if log.explored is None else log.explored[rows],
     )
     found.taught = found.taught + Fingerprint.of(log)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import warnings
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
 from infex.checks import real
@@ -30,7 +32,6 @@ from infex.logs.arm_features import (
     arm_features,
     penalty_of,
     played_rows,
-    played_sums,
     residuals_of,
     spans,
 )
@@ -42,8 +43,75 @@ DESIGNS = {
     "jittered": "one drawn round of each block explores",
     "fixed": "exploring rounds are fixed",
     "every round": "every round has a known propensity",
+    "thinned blocks": "rows of its blocks were left out",
     "none": "propensities are unknown",
 }
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelSums:
+    """Sums over rewarded rows, each of which stands for h = 1/kept rounds; parts of a log add up.
+
+    They are those of h x x', h reward x, h reward^2, h^2 x x', h and h^2; and the number of these rows.
+    """
+
+    gram: Floats
+    moment: Floats
+    square: float
+    squared_gram: Floats
+    weight: float
+    squared_weight: float
+    count: int
+
+    @staticmethod
+    def of(log: Log, rows: PlayedRows) -> ModelSums:
+        """The sums of a log, in which the arms of `rows` were played."""
+        parts = (ModelSums._of_span(log, rows, span) for span in spans(len(log)))
+        return functools.reduce(operator.add, parts)
+
+    @staticmethod
+    def _of_span(log: Log, rows: PlayedRows, span: slice) -> ModelSums:
+        rewarded, counts = log.rewarded[span], log.inverse_kept
+        x, reward = rows.inside(span)[rewarded], log.reward[span][rewarded]
+        if counts is None:
+            gram, size = x.T @ x, reward.size
+            return ModelSums(gram, x.T @ reward, float(reward @ reward), gram, size, size, size)
+        h = counts[span][rewarded]
+        scaled = h[:, None] * x
+        return ModelSums(
+            scaled.T @ x,
+            scaled.T @ reward,
+            float(h @ reward**2),
+            scaled.T @ scaled,
+            float(h.sum()),
+            float(h @ h),
+            reward.size,
+        )
+
+    def __add__(self, other: ModelSums) -> ModelSums:
+        names = ("gram", "moment", "square", "squared_gram", "weight", "squared_weight", "count")
+        return ModelSums(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether rows were left out of the log."""
+        return self.weight != self.count
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean of h."""
+        return self.weight / self.count if self.count else 1.0
+
+    def scaled(self, count: int) -> LogSums:
+        """The sums of so many rounds that are like all those that the rows stand for."""
+        share = count / self.weight if self.count else 1.0
+        return LogSums(self.gram * share, self.moment * share, self.square * share, count)
+
+    @property
+    def effective_count(self) -> int:
+        """The number of rows of equal h that carry as much information: (sum h)^2/sum h^2."""
+        return round(self.weight**2 / self.squared_weight) if self.is_thinned else self.count
 
 
 @final
@@ -106,25 +174,43 @@ def model_settings(
     )
 
 
-def fit_model(sums: LogSums, facts: LogFacts, unit: float, settings: ModelSettings) -> LogModel:
+def fit_model(sums: ModelSums, facts: LogFacts, unit: float, settings: ModelSettings) -> LogModel:
     """The model from sums over rounds; noise and bound by the caller, or by the log, or assumed.
 
     `unit` is what a map divides features by: penalty and bound are those of features before that.
     """
     penalty = (1.0 if facts.penalty is None else facts.penalty) / unit**2
-    noise, ground, words = _noise(sums, penalty, facts, settings)
+    noise, ground, words = _noise(sums.scaled(sums.count), penalty, facts, settings)
     bound = settings.bound if settings.bound is not None else facts.bound
     if bound is None:
         bound, ground, words = 1.0, "assumed", f"{words}; |theta| <= 1 is assumed"
-    left = residuals_of(sums, LEAST_POSTERIOR_PENALTY)  # a larger penalty leaves more than the noise
-    misfit = misfit_words([sums], left.square, noise, bound * unit, unit)
+    if sums.is_thinned:
+        ground, words = "assumed", f"{words}; that `kept` does not depend on rewards is assumed"
+    fewer = sums.scaled(sums.effective_count)
+    left = residuals_of(fewer, LEAST_POSTERIOR_PENALTY)  # a larger penalty leaves more than the noise
+    misfit = misfit_words([fewer], left.square, noise, bound * unit, unit)
     if misfit:
         ground, misfit = "assumed", f"{misfit}, so that intervals of the model need not hold. {REMEDY}"
-    delta = 1.0 - settings.confidence
-    ellipsoid = ellipsoid_of_sums(
-        sums.gram, sums.moment, delta=delta, noise=noise, bound=bound * unit, penalty=penalty
-    )
+    ellipsoid = _ellipsoid(sums, 1.0 - settings.confidence, noise, bound * unit, penalty)
     return LogModel(ellipsoid, noise, bound * unit, ground, words, misfit)
+
+
+def _ellipsoid(sums: ModelSums, delta: float, noise: float, bound: float, penalty: float) -> Ellipsoid:
+    """The ellipsoid about the estimate of ridge regression, in which rows count h, divided by its mean.
+
+    theta - theta* = V^-1 (sum h x noise - penalty theta*) with V = penalty + sum h x x'. The sum is bounded
+    in U^-1 with U = penalty + sum h^2 x x', as for rows h x, and so the error in V U^-1 V (Russac et al.,
+    2019, Theorem 1). U is V if no row was left out.
+    """
+    settings = {"delta": delta, "noise": noise, "bound": bound, "penalty": penalty}
+    mean = sums.scaled(sums.count)
+    if not sums.is_thinned:
+        return ellipsoid_of_sums(mean.gram, mean.moment, **settings)
+    rows = ellipsoid_of_sums(sums.squared_gram / sums.mean_weight**2, mean.moment, **settings)
+    gram = penalty * np.eye(len(mean.gram)) + mean.gram
+    shape = gram @ np.linalg.solve(rows.gram, gram)
+    centre = np.asarray(np.linalg.solve(gram, mean.moment), dtype=np.float64)
+    return Ellipsoid(centre, 0.5 * (shape + shape.T), rows.radius)
 
 
 def _noise(
@@ -149,14 +235,18 @@ def _noise(
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogAnalysis:
-    """A log with its design and its model; `held_out` decisions of the holdout were left out of it."""
+    """A log with its design and its model; `held_out` decisions of the holdout were left out of it.
+
+    Its rows are those of one stream after the other: `order` are their places before, None if they were so.
+    """
 
     log: Log
+    order: Integers | None
     held_out: int
     features: ArmFeatures
     rows: PlayedRows
     design: Design
-    sums: LogSums
+    sums: ModelSums
     model: LogModel
     confidence: float
     rewards: tuple[float, float] | None
@@ -168,8 +258,29 @@ class LogAnalysis:
         starts, dim = self.design.starts, self.rows.table.shape[1]
         most = max(int(MOST_WORK / max(dim, 4) ** 3), 1)
         renewed = np.arange(starts.size) % max(math.ceil(starts.size / most), 1) == 0
-        log = self.log
-        return block_estimates(*self.rows, log.reward, log.rewarded, starts, renewed, penalty_of(log))
+        rows, reward, counts = self.rows, self.log.reward, self.log.inverse_kept
+        if counts is not None:
+            roots = np.sqrt(counts / self.sums.mean_weight)
+            rows, reward = (
+                PlayedRows(rows.table[rows.which] * roots[:, None], np.arange(reward.size)),
+                reward * roots,
+            )
+        return block_estimates(*rows, reward, self.log.rewarded, starts, renewed, penalty_of(self.log))
+
+    @functools.cached_property
+    def told_theta(self) -> Floats:
+        """The estimate of a bandit that was told each reward of the log once, whatever `kept` says."""
+        if not self.sums.is_thinned:
+            return self.model.theta
+        sums = ModelSums.of(replace(self.log, kept=None), self.rows)
+        gram = penalty_of(self.log) * np.eye(len(sums.gram)) + sums.gram
+        return np.asarray(np.linalg.solve(gram, sums.moment), dtype=np.float64)
+
+    @functools.cached_property
+    def shares(self) -> Floats | None:
+        """How much each round counts, with mean 1, if rows were left out of the log; otherwise None."""
+        counts = self.log.inverse_kept
+        return None if counts is None else counts / counts.mean()
 
     @functools.cached_property
     def frozen_estimates(self) -> Floats:
@@ -194,6 +305,10 @@ class LogAnalysis:
     def ground(self) -> Ground:
         """What an interval of draws rests on: that fixed rounds represent the others is assumed."""
         return "assumed" if self.design.kind == "fixed" else "asymptotic"
+
+    def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values for the rows of the log as it was given, in the order that its rows have here."""
+        return values if self.order is None else values[self.order]
 
     def unit_rewards(self, reward: Floats) -> Floats:
         """Rewards scaled to [0, 1]."""
@@ -234,14 +349,18 @@ def analyse(
     settings = model_settings(log.facts, rewards=rewards, confidence=confidence, noise=noise, bound=bound)
     given = len(log)
     log = log.without_held_out()
-    if log.stream is not None:  # one stream after the other
+    order: Integers | None = None
+    if log.stream is not None:
         codes = np.unique(log.stream, return_inverse=True)[1]
-        log = log if (np.diff(codes) >= 0).all() else log.take(np.argsort(codes, kind="stable"))
+        if (np.diff(codes) < 0).any():
+            order = np.argsort(codes, kind="stable")
+            log = log.take(order)
     features = arm_features(log)
     rows = played_rows(log, features)
-    sums = played_sums(rows, log.reward, log.rewarded)
+    sums = ModelSums.of(log, rows)
     return LogAnalysis(
         log=log,
+        order=order,
         held_out=given - len(log),
         features=features,
         rows=rows,

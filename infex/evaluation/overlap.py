@@ -21,6 +21,7 @@ from infex.evaluation.targets import TargetPolicy
 from infex.logs.arm_features import spans
 
 MOST_MISSING = 1e-3  # of a target's choices that a log may not be able to play
+MOST_UNKNOWN = 0.01  # of drawn rounds, whose propensity may be unknown
 ROUNDS_SHOWN, ARMS_SHOWN = 3, 3
 
 
@@ -33,7 +34,8 @@ class Overlap:
     (NaN: unknown), `missing_arms` (K,) the sum of these by arm. `largest_weight` is the largest weight that
     the log's propensities allow (infinite: unknown). `block_features` (blocks, d) are sums of the target's
     mean features over the rounds of each block, `mean_features` (d,) their mean over all rounds. `is_known`:
-    does the log have the propensities of all arms?
+    does the log have the propensities of all arms? `shares` say how much each round counts, if rows were left
+    out of the log; sums and means are by these.
     """
 
     target: TargetPolicy
@@ -44,20 +46,35 @@ class Overlap:
     block_features: Floats
     mean_features: Floats
     is_known: bool
+    shares: Floats | None
 
     @functools.cached_property
+    def known_rounds(self) -> float:
+        """The number of rounds, each by its share, of which it is known what the log could not play."""
+        known = ~np.isnan(self.missing) if self.is_known else np.ones(self.missing.size, dtype=bool)
+        return float(known.sum() if self.shares is None else self.shares[known].sum())
+
+    @functools.cached_property
+    def missing_rounds(self) -> float:
+        """The sum of what the log could not play, each by its share."""
+        return float(np.nansum(self.missing if self.shares is None else self.missing * self.shares))
+
+    @property
     def support(self) -> float | None:
         """The share of the target's choices that the log could have played; None if that is unknown."""
-        known = ~np.isnan(self.missing)
-        missing = float(self.missing[known].sum())
-        if self.is_known:
-            return 1.0 - missing / int(known.sum()) if known.any() else None
-        return 1.0 - missing / known.size if missing > 0.0 else None
+        return support_of(self.missing_rounds, self.known_rounds, is_known=self.is_known)
 
     @property
     def share_missing(self) -> float:
         """The share of the target's choices that the log could not play; 0 if that is unknown."""
         return 0.0 if self.support is None else 1.0 - self.support
+
+
+def support_of(missing: float, known: float, *, is_known: bool) -> float | None:
+    """The share of choices that a log could have played, by sums over its rounds; None if that is unknown."""
+    if not known or (not is_known and not missing > 0.0):
+        return None
+    return 1.0 - missing / known
 
 
 def overlap_of(target: TargetPolicy, analysis: LogAnalysis) -> Overlap:
@@ -74,6 +91,8 @@ def overlap_of(target: TargetPolicy, analysis: LogAnalysis) -> Overlap:
             greatest, missing[span] = law_gaps(probabilities, propensities, missing_arms)
             largest = max(largest, greatest)
         parts = features.parts(span, probabilities)
+        if analysis.shares is not None:
+            parts = parts * analysis.shares[span, None]
         add_to_blocks(parts, design.of_round[span], blocks)
         left_out = design.of_round[span] < 0
         total += parts[left_out].sum(axis=0) if left_out.any() else 0.0
@@ -88,6 +107,7 @@ def overlap_of(target: TargetPolicy, analysis: LogAnalysis) -> Overlap:
         block_features=blocks,
         mean_features=(total + blocks.sum(axis=0)) / size,
         is_known=is_known,
+        shares=analysis.shares,
     )
 
 
@@ -97,13 +117,15 @@ def why_unsupported(analysis: LogAnalysis, overlap: Overlap) -> str | None:
     if overlap.target.is_learnt:
         return "it was learnt from this very log, or a part of it, which weights do not allow for"
     if not design.rows.size:
+        if design.kind == "thinned blocks":
+            return "rows of its blocks were left out (`kept`), and weights need whole blocks"
         if design.unknown:
             return f"in {design.unknown:,} drawn rounds the propensity of the arm is not known"
         if design.drawn_blocks:
             return "no block of its schedule is complete with a reward of its exploration"
         return "the log does not say the propensities of its arms"
     drawn = design.unknown + design.rows.size
-    if design.unknown > 0.01 * drawn:
+    if design.unknown > MOST_UNKNOWN * drawn:
         return f"in {design.unknown:,} of {drawn:,} drawn rounds the propensity is not known"
     if overlap.share_missing > MOST_MISSING:
         return f"the log could not play {overlap.share_missing:.1%} of its choices"

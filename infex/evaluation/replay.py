@@ -123,11 +123,21 @@ class ReplayedRun:
 
 @final
 class DrawnRounds(NamedTuple):
-    """Rows of drawn rounds with a reward, the propensity of each arm, and the smallest that any arm had."""
+    """Rows of drawn rounds with a reward, the propensity of each arm, and the smallest that any arm had.
+
+    If rows were left out of the log, all propensities are times `kept`: those of a row that plays the arm and
+    is in the log. `events` are the rounds that the rows stand for.
+    """
 
     rows: Integers
     propensity: Floats
-    acceptance_rate: float
+    least: float
+    events: float
+
+    def reach(self, parts: int = 1) -> Reach:
+        """How far one of so many parts of the log reaches for a learner."""
+        rate = self.least * (self.events / self.rows.size)  # of the rows that are left
+        return Reach(events=self.rows.size // parts, acceptance_rate=rate)
 
 
 def drawn_rounds(log: Log) -> DrawnRounds:
@@ -152,7 +162,10 @@ def drawn_rounds(log: Log) -> DrawnRounds:
             f"in {rows.size:,} of {rows.size:,} drawn rounds the log could play one arm only; a learner that "
             "plays another can learn nothing from it. evaluation.simulate can try it under the model"
         )
-    return DrawnRounds(rows, propensity[rows], least)
+    if log.kept is None:
+        return DrawnRounds(rows, propensity[rows], least, rows.size)
+    kept = log.kept[rows]
+    return DrawnRounds(rows, propensity[rows] * kept, least * float(kept.min()), float((1.0 / kept).sum()))
 
 
 def _smallest_propensity(log: Log, rows: Integers, propensity: Floats) -> float:
@@ -180,8 +193,7 @@ def reach(log: Log) -> Reach:
     >>> reach(Log(arm=[0, 1] * 50, reward=[0.0] * 100, propensity=[0.5] * 100)).rounds
     50
     """
-    drawn = drawn_rounds(log.without_held_out())
-    return Reach(events=int(drawn.rows.size), acceptance_rate=drawn.acceptance_rate)
+    return drawn_rounds(log.without_held_out()).reach()
 
 
 def replay(
@@ -201,9 +213,10 @@ def replay(
     rounds that it plays. That is unbiased (Li et al. 2011) for a number of `rounds` that is fixed in advance;
     None takes one that the log will hardly fall short of, and more than the log can be expected to give is
     refused at once. Rounds that were not drawn uniformly are accepted with a probability of their own, so
-    that all weigh the same (Dudik et al. 2012); without known propensities, or if some arm had propensity 0,
-    it is refused. `parts` cuts the log into so many, each with a learner of its own, for an interval. `seed`,
-    `penalty`, `estimator` and `features` are those of the learner.
+    that all weigh the same (Dudik et al. 2012); so are rows of a log of which others were left out (`kept`).
+    Without known propensities, or if some arm had propensity 0, it is refused. `parts` cuts the log into so
+    many, each with a learner of its own, for an interval. `seed`, `penalty`, `estimator` and `features` are
+    those of the learner.
 
     >>> import numpy as np
     >>> from infex import Infex, LinUCB, evaluation, every
@@ -218,8 +231,7 @@ def replay(
     log = log.without_held_out() if features is None else replace(log.without_held_out(), features=features)
     drawn = drawn_rounds(log)
     count = whole("parts", parts, least=1)
-    whole_log = Reach(events=drawn.rows.size, acceptance_rate=drawn.acceptance_rate)
-    share = Reach(events=drawn.rows.size // count, acceptance_rate=drawn.acceptance_rate)
+    whole_log, share = drawn.reach(), drawn.reach(count)
     wanted = share.safe_rounds if rounds is None else whole("rounds", rounds, least=1)
     if wanted > share.rounds:
         each = "" if count == 1 else f", each of {count} parts {share.events:,}"
@@ -249,12 +261,12 @@ def replay(
 
 
 def _usable_rows(drawn: DrawnRounds, places: Integers, seed: int) -> Integers:
-    """Rows that are accepted so that all arms are equally likely."""
+    """Rows that are accepted so that all arms, and all rounds, are equally likely."""
     rows, propensity = drawn.rows[places], drawn.propensity[places]
-    if not (propensity > drawn.acceptance_rate).any():
+    if not (propensity > drawn.least).any():
         return rows
     uniform = stream(seed, "replayed").random(rows.size)
-    return rows[uniform * propensity < drawn.acceptance_rate]
+    return rows[uniform * propensity < drawn.least]
 
 
 def _accepted(bandit: Bandit, log: Log, rows: Integers, rounds: int) -> tuple[Integers, Bools]:

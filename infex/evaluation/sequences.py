@@ -80,6 +80,10 @@ def anytime_bounds(estimator: str, analysis: LogAnalysis, overlap: Overlap, conf
     """The interval that holds in all rounds at once: for `dr` with the model's help, otherwise by ips."""
     log, design = analysis.log, analysis.design
     assert analysis.rewards is not None
+    if log.inverse_kept is not None:
+        raise NoSupport(
+            "anytime intervals need all rows, and some of this log were left out (`kept`): leave out anytime"
+        )
     if design.shares is not None:
         raise NoSupport("anytime intervals need blocks of one length, and those of this log differ")
     if estimator == "dr":

@@ -188,7 +188,10 @@ def _offers(analysis: LogAnalysis) -> tuple[Floats, float]:
         rows = np.array(analysis.features.every(slice(0, 1)))
     else:
         some = np.arange(len(log))
-        if some.size > MOST_SETS:
+        if analysis.shares is not None:  # rows as often as rounds that they stand for
+            likely = analysis.shares / analysis.shares.sum()
+            some = np.sort(stream(0, "simulated offers").choice(some, MOST_SETS, p=likely))
+        elif some.size > MOST_SETS:
             some = np.sort(stream(0, "simulated offers").choice(some, MOST_SETS, replace=False))
         rows = np.concatenate([analysis.features.every(slice(int(row), int(row) + 1)) for row in some])
     longest = max(float(np.linalg.norm(rows, axis=2).max()) * (1.0 + 1e-12), 1.0)

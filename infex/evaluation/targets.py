@@ -13,6 +13,7 @@ from infex.bandit import Bandit
 from infex.checks import imported, safe_repr
 from infex.core.evaluation import best_in_rows
 from infex.errors import InfexError, InvalidLog, InvalidTarget
+from infex.evaluation.model import LogAnalysis
 from infex.features import Interactions
 from infex.features.base import ScaledMap
 from infex.logs import Log
@@ -80,8 +81,8 @@ class TargetPolicy:
         self.is_learnt = is_learnt or is_match(*taught)
 
 
-def targets_of(targets: object, log: Log, features: ArmFeatures, theta: Floats) -> list[TargetPolicy]:
-    """All targets of a dict; `theta` is the log's own estimate, by which `Greedy()` plays."""
+def targets_of(targets: object, analysis: LogAnalysis) -> list[TargetPolicy]:
+    """All targets of a dict, on the log of an analysis."""
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidTarget(
             "targets must be a dict of names and policies, as in {'now': evaluation.logged}, got "
@@ -90,19 +91,20 @@ def targets_of(targets: object, log: Log, features: ArmFeatures, theta: Floats) 
     strange = next((name for name in targets if not isinstance(name, str)), None)
     if strange is not None:
         raise InvalidTarget(f"targets must have texts for names, got {safe_repr(strange)}")
-    return [target_of(name, target, log, features, theta) for name, target in targets.items()]
+    return [target_of(name, target, analysis) for name, target in targets.items()]
 
 
-def target_of(name: str, target: object, log: Log, features: ArmFeatures, theta: Floats) -> TargetPolicy:
+def target_of(name: str, target: object, analysis: LogAnalysis) -> TargetPolicy:
     """One target, by what the caller passed for it."""
+    log, features = analysis.log, analysis.features
     if isinstance(target, Logged):
         return TargetPolicy(name, lambda span: one_hot(log.arm[span], log.count), is_logged=True)
     if isinstance(target, Greedy):
-        probabilities = _greedy_probabilities(log, features, theta)
+        probabilities = _greedy_probabilities(log, features, analysis.model.theta)
         return TargetPolicy(name, probabilities, is_learnt=True, needs_whole=True)
     if isinstance(target, Bandit):
-        own = _bandit_theta(name, target, log, features)
-        same = bool(theta.any()) and bool(np.allclose(own, theta, rtol=1e-9, atol=1e-12))
+        own, told = _bandit_theta(name, target, log, features), analysis.told_theta
+        same = bool(told.any()) and bool(np.allclose(own, told, rtol=1e-9, atol=1e-12))
         return TargetPolicy(
             name,
             _greedy_probabilities(log, features, own),
@@ -124,7 +126,7 @@ def target_of(name: str, target: object, log: Log, features: ArmFeatures, theta:
             raise InvalidTarget(f"{name!r}: {error}") from None
         return TargetPolicy(name, lambda span: _on_offer(name, np.full(log.round[span].size, arm), log, span))
     if isinstance(target, np.ndarray | Sequence):
-        return TargetPolicy(name, _given_probabilities(name, np.asarray(target), log))
+        return TargetPolicy(name, _given_probabilities(name, np.asarray(target), analysis))
     if not isinstance(target, type) and callable(target):
         return TargetPolicy(name, _function_probabilities(name, target, log, features))
     if not isinstance(target, type) and "choose" in dir(target):
@@ -186,17 +188,18 @@ def _bandit_theta(name: str, bandit: Bandit, log: Log, features: ArmFeatures) ->
     return flat
 
 
-def _given_probabilities(name: str, values: np.ndarray, log: Log) -> Probabilities:
+def _given_probabilities(name: str, values: np.ndarray, analysis: LogAnalysis) -> Probabilities:
     """Probabilities of all rounds, (K,), or of each, (n, K); or an arm for each, (n,)."""
-    rounds = len(log)
+    log, rounds = analysis.log, len(analysis.log)
     if values.dtype.kind in "iu" and values.shape == (rounds,) and rounds != log.count:
-        return lambda span: _checked(name, values[span], log, span)
+        arms = analysis.in_order(values)
+        return lambda span: _checked(name, arms[span], log, span)
     if values.dtype.kind not in "iuf" or values.shape not in ((log.count,), (rounds, log.count)):
         raise InvalidTarget(
             f"{name!r} must be {log.count} probabilities, or {rounds} rows of so many, got {values.dtype} "
             f"of the shape {values.shape}"
         )
-    every = np.broadcast_to(values, (rounds, log.count))
+    every = np.broadcast_to(values if values.ndim == 1 else analysis.in_order(values), (rounds, log.count))
     return lambda span: _checked(name, every[span], log, span)
 
 

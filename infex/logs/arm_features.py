@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -282,12 +280,6 @@ def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:
     if not rewarded.all():
         rows, reward = rows[rewarded], reward[rewarded]
     return LogSums(rows.T @ rows, rows.T @ reward, float(reward @ reward), len(reward))
-
-
-def played_sums(rows: PlayedRows, reward: Floats, rewarded: Bools) -> LogSums:
-    """The sums of all rounds."""
-    parts = (sums_over(rows.inside(span), reward[span], rewarded[span]) for span in spans(reward.size))
-    return functools.reduce(operator.add, parts)
 
 
 @final

@@ -104,7 +104,8 @@ class Log:
     - `offered` (n, K): which arms were on offer, where not all were.
     - `held_out`: was this decided by a fixed rule, for a unit of the holdout? Such rows are a stream of
       their own.
-    - `labels` of the K arms; `kept`: the probability with which a row was kept in the log.
+    - `labels` of the K arms; `kept`: the probability with which a row was kept in the
+      log, by a draw of its own; it may depend on the arm and the reward. Others were left out.
     - `unit`, `stream`, `time`, `reward_time`: for whom it was decided, by which bandit, when, and when the
       reward came (numbers, or NumPy's dates). Rounds increase within a stream.
     - `facts`: what holds for the whole log; `others`: further columns, by name.
@@ -162,6 +163,18 @@ class Log:
     def rewarded(self) -> Bools:
         """Whether each round has a reward, (n,)."""
         return ~np.isnan(self.reward)
+
+    @property
+    def inverse_kept(self) -> Floats | None:
+        """The number of rounds that each row stands for, 1/kept, (n,); None if no row was left out.
+
+        >>> Log(arm=[0, 1], reward=[1.0, 0.0], kept=[1.0, 0.25]).inverse_kept.tolist()
+        [1.0, 4.0]
+        """
+        if self.kept is None or (self.kept == 1.0).all():
+            return None
+        found: Floats = 1.0 / self.kept
+        return found
 
     @property
     def dim(self) -> int | None:

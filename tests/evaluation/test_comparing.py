@@ -122,8 +122,8 @@ def test_rows_that_were_kept_seldom_count_more_in_a_difference() -> None:
     one, other = ((log.arm == arms) / log.propensity for arms in (good, bad))
     gains, share = (one - other) * log.reward, 1 / kept
     mean = float(share @ gains / share.sum())
-    weight = (one @ one + other @ other) / (one.sum() + other.sum())
-    unseen = weight * math.sqrt(float(np.mean(log.reward**2)))
+    whole = np.r_[one * share, other * share] / share.mean()
+    unseen = float(whole @ whole / whole.sum()) * math.sqrt(float(share @ log.reward**2 / share.sum()))
     expected = by_hand(mean + (gains - mean) * share / share.mean(), unseen, 0.95)
     assert found.difference == pytest.approx(mean, abs=1e-12)
     np.testing.assert_allclose([found.low, found.high], expected, rtol=1e-10)

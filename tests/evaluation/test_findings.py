@@ -268,9 +268,24 @@ def test_streams_one_after_the_other_are_the_same_as_mixed() -> None:
     mixed = both.take(order)
     values = [
         evaluation.evaluate(each, {"mine": target}, estimator="dr")["mine"].value
-        for each, target in ((both, logs()["jit_target"]), (mixed, logs()["jit_target"]))
+        for each, target in ((both, logs()["jit_target"]), (mixed, logs()["jit_target"][order]))
     ]
     assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("given", ["arms", "probabilities"])
+def test_rows_of_a_target_belong_to_the_rows_of_a_log_of_mixed_streams(given: str) -> None:
+    rng = np.random.default_rng(14)
+    best, arm, stream = rng.integers(2, size=(3, 300))
+    log = Log(
+        arm=arm, reward=(arm == best) * 1.0, propensity=np.full(300, 0.5), stream=stream,
+        base_propensities=np.full((300, 2), 0.5),
+    )  # fmt: skip
+    target = best if given == "arms" else np.eye(2)[best]
+    assert evaluation.evaluate(log, {"best": target}, estimator="snips")["best"].value == 1.0
+    same = np.where(np.arange(2) == arm[:, None], 1.0, 0.0)  # what was seen tells the arm
+    found = evaluation.evaluate(log, {"x": target}, estimator="mips", embedding_probabilities=same)["x"]
+    assert found.value == pytest.approx(2.0 * float((arm == best).mean()), abs=1e-12)
 
 
 def test_what_would_settle_it_needs_an_interval_and_a_goal() -> None:

@@ -19,7 +19,7 @@ RANGE = (-4.0, 4.0)
 
 def ground(log: Log, target: np.ndarray) -> tuple[LogAnalysis, Overlap]:
     work = analyse(log, rewards=RANGE, anytime=True)
-    (wanted,) = targets_of({"mine": target}, work.log, work.features, work.model.theta)
+    (wanted,) = targets_of({"mine": target}, work)
     return work, overlap_of(wanted, work)
 
 
