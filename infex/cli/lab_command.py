@@ -558,7 +558,7 @@ def bound(
     from infex.lab.reports.figures import write_figure
     from infex.lab.specs import named
     from infex.lab.theory import Setting
-    from infex.lab.theory.report import BoundReport
+    from infex.lab.theory.report import bound_rows, bounds_figure, bounds_text
 
     if out is not None:
         ready_for_figure(out)
@@ -567,13 +567,15 @@ def bound(
         [each.thing for text in dict.fromkeys(texts) for each in named(text, "schedule")]
         for texts in (schedules, COMPARED_SCHEDULES)
     )
-    report = BoundReport.of(setting, asked, horizon, base)
+    rows = bound_rows(setting, asked, horizon, base)
     if as_json:
-        say_json(report.as_data())
+        say_json(rows)
     else:
-        click.echo(str(report))
+        click.echo(bounds_text(rows, base))
     if out is not None:
-        click.echo(write_figure(report.figure(compared), out), err=True)
+        drawn = [*asked, *(schedule for schedule in compared if schedule not in asked)]
+        figure = bounds_figure(setting, drawn, horizon, base, [row["useful_from"] for row in rows])
+        click.echo(write_figure(figure, out), err=True)
 
 
 @click.command()
