@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from infex.cli.main import main
 from infex.lab import theory
-from infex.lab.verification import Effort, Measured, Statement, statements, two_arms
+from infex.lab.verification import Effort, Statement, statements, two_arms
 from infex.schedules import every
 
 PROBLEM = ["--dim", "10", "--gap", "0.1", "--horizon", "1e6"]
@@ -96,7 +96,7 @@ def test_verify_prints_every_statement_with_its_figure() -> None:
 
 
 def test_verify_ends_with_1_where_a_statement_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    failing = Statement("C1", "two is at most 1", lambda effort: Measured(2.0))
+    failing = Statement("C1", "two is at most 1", lambda effort: 2.0)
     monkeypatch.setattr(statements, "STATEMENTS", (failing,))
     found = infex("verify")
     assert found.exit_code == 1
@@ -141,7 +141,7 @@ def test_verify_refuses_in_one_line(tmp_path: Path) -> None:
 def test_a_slope_is_the_same_in_the_table_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one below 0, which a curve has that falls by chance."""
     rounds = np.geomspace(1, 100_000, 60)
-    falling = two_arms.Curves(1, {"falling": two_arms.Curve(rounds, 100 * rounds**-0.25)})
+    falling = two_arms.Curves(1, rounds, {"falling": 100 * rounds**-0.25})
     monkeypatch.setattr(two_arms, "measure", lambda effort, count, listener: falling)
     (row,) = json.loads(infex("verify", "--lower-bound", "--json").stdout)
     assert row["slope"] == pytest.approx(-0.25)
@@ -151,12 +151,12 @@ def test_a_slope_is_the_same_in_the_table_and_in_json(monkeypatch: pytest.Monkey
 def test_an_interrupted_check_shows_the_passes_that_were_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
 
-    def check(effort: Effort) -> Measured:
+    def check(effort: Effort) -> float:
         nonlocal count
         count += 1
         if count == 3:
             raise KeyboardInterrupt
-        return Measured(count / 10)
+        return count / 10
 
     monkeypatch.setattr(statements, "STATEMENTS", (Statement("C1", "a claim", check),))
     found = infex("verify", "--thorough", "--json")

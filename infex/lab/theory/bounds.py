@@ -27,10 +27,7 @@ from infex.schedules.base import BuiltinSchedule, checked
 LAST_ROUND = 10**300
 BASES = ("LinUCB", "LinTS")
 WORSE_SHARE = 0.75  # of a base's rounds: with no more worse arms than that, a quarter play the best
-TAU_1_SHARE, TAU_12_SHARE = (
-    7 / 16,
-    1 / 4,
-)  # slopes of the lines that define tau_1 and tau_12, in units of Delta
+TAU_1_SHARE, TAU_12_SHARE = 7 / 16, 1 / 4  # slopes of the lines that define these tau, in units of Delta
 
 Rounds = int | float  # math.inf past 10^300
 
@@ -143,11 +140,12 @@ def checked_horizon(horizon: int) -> int:
 # A base by itself
 
 
-class Bound(NamedTuple):
-    """A bound on the regret of a base: it says nothing where it is vacuous.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Bound:
+    """A bound on the regret of a policy; it says nothing where it is vacuous.
 
     `policy` is what it is of, at the `horizon`, with the `log_det_ratio` and `radius` that it rests on;
-    `trivial` is 2 S T, and `failure` the probability that it fails.
+    `trivial` is 2 S T, which no policy's regret exceeds, and `failure` the probability that it fails.
     """
 
     policy: str
@@ -160,37 +158,27 @@ class Bound(NamedTuple):
 
     @property
     def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds, or certain to fail?"""
-        return is_vacuous(self)
+        """Is it above 2 S T, or certain to fail?"""
+        return not self.regret <= self.trivial or self.failure >= 1.0
 
     def __str__(self) -> str:
-        return in_words(self)
+        if not self.regret <= self.trivial:
+            return (
+                f"vacuous: the bound of {self.policy} is {self.regret:.4g} at T = {self.horizon:.4g}, above "
+                f"the {self.trivial:.4g} that no policy exceeds"
+            )
+        if self.vacuous:
+            return (
+                f"vacuous: at T = {self.horizon:.4g} nothing is guaranteed for {self.policy}, because delta "
+                "is too large"
+            )
+        return (
+            f"regret of {self.policy} at T = {self.horizon:.4g} is at most {self.regret:.4g}, with "
+            f"probability at least 1 - {self.failure:.3g}"
+        )
 
     def __repr__(self) -> str:
         return f"<{self}>"
-
-
-def is_vacuous(bound: Bound | InfexBound) -> bool:
-    """Does a bound promise nothing?"""
-    return not bound.regret <= bound.trivial or bound.failure >= 1.0
-
-
-def in_words(bound: Bound | InfexBound) -> str:
-    """A bound as a sentence; a vacuous one is never called a guarantee."""
-    if not bound.regret <= bound.trivial:
-        return (
-            f"vacuous: the bound of {bound.policy} is {bound.regret:.4g} at T = {bound.horizon:.4g}, above "
-            f"the {bound.trivial:.4g} that no policy exceeds"
-        )
-    if bound.failure >= 1.0:
-        return (
-            f"vacuous: at T = {bound.horizon:.4g} nothing is guaranteed for {bound.policy}, because delta is "
-            "too large"
-        )
-    return (
-        f"regret of {bound.policy} at T = {bound.horizon:.4g} is at most {bound.regret:.4g}, with "
-        f"probability at least 1 - {bound.failure:.3g}"
-    )
 
 
 def linucb(setting: Setting, horizon: int) -> Bound:
@@ -218,26 +206,31 @@ def _base_bound(setting: Setting, base: str, horizon: int) -> Bound:
     horizon = checked_horizon(horizon)
     delta = setting.delta_at(horizon)
     regret, log_det_ratio = map(float, setting.base_regret(base, horizon, delta))
-    radius = float(setting.radius(log_det_ratio, delta))
-    failure = setting.base_failure(base, delta)
-    return Bound(base, regret, log_det_ratio, radius, horizon, 2.0 * setting.bound * horizon, failure)
+    return Bound(
+        policy=base,
+        regret=regret,
+        log_det_ratio=log_det_ratio,
+        radius=float(setting.radius(log_det_ratio, delta)),
+        horizon=horizon,
+        trivial=2.0 * setting.bound * horizon,
+        failure=setting.base_failure(base, delta),
+    )
 
 
 # INFEX: Theorem 1
 
 
-class InfexBound(NamedTuple):
-    """The bound of Theorem 1 in its three terms; it says nothing where it is vacuous.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class InfexBound(Bound):
+    """The bound of Theorem 1, whose `regret` is the sum of three terms.
 
     `base` is R_Alg(f(T)), what the base may cost; `constant` is 2 S tau_0 + (7/16) Delta tau_1, what greedy
-    rounds may cost before they are any good; `growing` is G(T), what they may cost after that.
-
-    `policy` is what it is of, with so many `explorations` up to the `horizon`; `tau_base`, `tau_0`,
-    `tau_1` and `tau_12` are the paper's (infinite past 10^300), `log_det_ratio` and `radius` what it rests
-    on, `trivial` is 2 S T, and `failure` the probability that it fails.
+    rounds may cost before they are any good; `growing` is G(T), what they may cost after that. There are so
+    many `explorations` up to the `horizon`; `tau_base`, `tau_0`, `tau_1` and `tau_12` are the paper's
+    (infinite past 10^300). All else is that of a `Bound`.
     """
 
-    policy: str
     base: float
     constant: float
     growing: float
@@ -246,27 +239,6 @@ class InfexBound(NamedTuple):
     tau_0: Rounds
     tau_1: Rounds
     tau_12: Rounds
-    log_det_ratio: float
-    radius: float
-    horizon: int
-    trivial: float
-    failure: float
-
-    @property
-    def regret(self) -> float:
-        """The three terms together."""
-        return self.base + self.constant + self.growing
-
-    @property
-    def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds, or certain to fail?"""
-        return is_vacuous(self)
-
-    def __str__(self) -> str:
-        return in_words(self)
-
-    def __repr__(self) -> str:
-        return f"<{self}>"
 
 
 def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUCB") -> InfexBound:
@@ -293,18 +265,20 @@ def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUC
         return formulas.greedy_regret(alpha, setting.radius(alpha, delta), horizon, setting.gap)
 
     log_det_ratio = setting.least_log_det_ratio(horizon, lambda alpha: first + fixed + growing(alpha))
+    late = float(growing(log_det_ratio))
     return InfexBound(
-        f"Infex({base}, {safe_repr(schedule)}, data=own)",
-        first,
-        fixed,
-        float(growing(log_det_ratio)),
-        explorations,
-        *taus,
-        float(log_det_ratio),
-        float(setting.radius(log_det_ratio, delta)),
-        horizon,
-        2.0 * setting.bound * horizon,
-        setting.base_failure(base, delta) + delta,
+        policy=f"Infex({base}, {safe_repr(schedule)}, data=own)",
+        regret=first + fixed + late,
+        base=first,
+        constant=fixed,
+        growing=late,
+        explorations=explorations,
+        **taus._asdict(),
+        log_det_ratio=float(log_det_ratio),
+        radius=float(setting.radius(log_det_ratio, delta)),
+        horizon=horizon,
+        trivial=2.0 * setting.bound * horizon,
+        failure=setting.base_failure(base, delta) + delta,
     )
 
 
@@ -359,8 +333,7 @@ def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> 
             f"count and when of {safe_repr(schedule)} disagree: when({first}) is {start}, where count "
             f"is {schedule.count(int(start))}"
         )
-    greedy = _GreedyRounds(setting, schedule, delta, int(start))
-    return Constants(first, int(start), greedy.tau_1(), greedy.tau_12())
+    return Constants(first, int(start), *_greedy_taus(setting, schedule, delta, int(start)))
 
 
 @lru_cache(maxsize=256)
@@ -403,59 +376,44 @@ def _counts_on_grid(schedule: Schedule) -> Floats:
 _cached_counts = lru_cache(maxsize=16)(_counts_on_grid)  # of built-in schedules, which never change
 
 
-@final
-class _GreedyRounds:
-    """What the greedy rounds after tau_0 may cost, compared with a line."""
+def _greedy_taus(setting: Setting, schedule: Schedule, delta: float, start: int) -> tuple[Rounds, Rounds]:
+    """tau_1 and tau_12: what the greedy rounds after tau_0, `start`, may cost, compared with a line."""
+    grid, grid_times = _grid()
+    on_grid = (_cached_counts if isinstance(schedule, BuiltinSchedule) else _counts_on_grid)(schedule)
+    later = bisect_right(grid, start)
+    points = [start, *grid[later:]]
+    times = np.concatenate([[float(start)], grid_times[later:]])
+    counts = np.concatenate([[float(schedule.count(start))], on_grid[later:]])
+    passed = [t - start for t in points]
+    since = np.array(passed, float)
 
-    def __init__(self, setting: Setting, schedule: Schedule, delta: float, start: int) -> None:
-        points, times = _grid()
-        if isinstance(schedule, BuiltinSchedule):
-            counts = _cached_counts(schedule)
-        else:
-            counts = _counts_on_grid(schedule)
-        later = bisect_right(points, start)
-        self.setting, self.schedule, self.delta, self.start = setting, schedule, delta, start
-        self.points = [start, *points[later:]]
-        self.counts = np.concatenate([[float(schedule.count(start))], counts[later:]])
-        self.times = np.concatenate([[float(start)], times[later:]])
-        self.passed = [t - start for t in self.points]
-        self.since = np.array(self.passed, float)
-        greedy = np.diff(self.since) - np.diff(self.counts)
-        parts = self._squares(self.times)[1:] * greedy / self.counts[:-1]
-        self.sums = np.concatenate([[0.0], np.cumsum(parts)])
+    def squares(times: Numbers) -> Any:  # beta_t^2
+        return setting.radius(setting.log_det_ratio(times), delta) ** 2
 
-    def tau_1(self) -> Rounds:
-        """Rounds after tau_0 until all that greedy rounds may cost stays below (7/16) Delta (T - tau_0)."""
+    greedy = np.diff(since) - np.diff(counts)
+    sums = np.concatenate([[0.0], np.cumsum(squares(times)[1:] * greedy / counts[:-1])])
 
-        def cost(times: Numbers, sums: Numbers) -> Any:
-            alpha = self.setting.log_det_ratio(times)
-            return (4.0 * alpha * self._squares(times) + 8.0 * sums) / self.setting.gap
+    def sum_to(
+        t: int,
+    ) -> float:  # of beta_s^2/f(s) over greedy rounds s from tau_0 + 1 to t, or a little more
+        j = bisect_right(points, t) - 1
+        rounds = (t - points[j]) - (schedule.count(t) - counts[j])
+        return float(sums[j] + max(rounds, 0.0) * squares(float(t)) / counts[j])
 
-        return self._tau(cost, TAU_1_SHARE)
-
-    def tau_12(self) -> Rounds:
-        """Rounds after tau_0 until the sum alone stays below (1/4) Delta (T - tau_0)."""
-        return self._tau(lambda times, sums: 8.0 * sums / self.setting.gap, TAU_12_SHARE)
-
-    def _tau(self, cost: Callable[[Numbers, Numbers], Any], share: float) -> Rounds:
-        slope = share * self.setting.gap
-
+    def tau(cost: Callable[[Numbers, Numbers], Any], slope: float) -> Rounds:
         def cost_after(n: int) -> float:
-            t = self.start + n
-            return float(cost(float(t), self._sum_to(t)))
+            return float(cost(float(start + n), sum_to(start + n)))
 
-        costs, lines = cost(self.times, self.sums), slope * self.since
-        return max(first_below(self.passed, costs, lines, cost_after, lambda n: slope * float(n)), 1)
+        found = first_below(passed, cost(times, sums), slope * since, cost_after, lambda n: slope * float(n))
+        return max(found, 1)
 
-    def _squares(self, times: Numbers) -> Any:
-        """beta_t^2."""
-        return self.setting.radius(self.setting.log_det_ratio(times), self.delta) ** 2
+    def all_costs(times: Numbers, sums: Numbers) -> Any:
+        return (4.0 * setting.log_det_ratio(times) * squares(times) + 8.0 * sums) / setting.gap
 
-    def _sum_to(self, t: int) -> float:
-        """The sum of beta_s^2/f(s) over greedy rounds s from tau_0 + 1 to t, or a little more."""
-        j = bisect_right(self.points, t) - 1
-        greedy = (t - self.points[j]) - (self.schedule.count(t) - self.counts[j])
-        return float(self.sums[j] + max(greedy, 0.0) * self._squares(float(t)) / self.counts[j])
+    return (
+        tau(all_costs, TAU_1_SHARE * setting.gap),
+        tau(lambda times, sums: 8.0 * sums / setting.gap, TAU_12_SHARE * setting.gap),
+    )
 
 
 def first_below(

@@ -111,17 +111,11 @@ def grows(schedule: object, horizon: int | None = None) -> Growth:
     ratios = tuple(_ratios(asked))
     if horizon is not None:
         _warn(asked, whole("horizon", horizon, least=1))
-    known = _known_growth(asked)
+    known: object = asked.grows if has(asked, "grows") else None
+    known = known() if callable(known) else known  # a user may have written a method in place of a property
     if known is None:
         return Growth(_seen(ratios), False, ratios)
     return Growth("consistent" if known else "inconsistent", True, ratios)
-
-
-def _known_growth(schedule: Schedule) -> bool | None:
-    """What the schedule itself says; a user may have written a method in the place of a property."""
-    known: object = schedule.grows if has(schedule, "grows") else None
-    known = known() if callable(known) else known
-    return None if known is None else bool(known)
 
 
 def _seen(ratios: tuple[tuple[int, float], ...]) -> GrowthVerdict:

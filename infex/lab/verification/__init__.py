@@ -8,7 +8,6 @@ from infex.lab.verification.statements import (
     STATEMENTS,
     Effort,
     Finding,
-    Measured,
     Statement,
     chosen,
     findings_text,
@@ -17,16 +16,6 @@ from infex.lab.verification.statements import (
 )
 
 __all__ = [
-    "STATEMENTS",
-    "Effort",
-    "Finding",
-    "Measured",
-    "Statement",
-    "chosen",
-    "findings_text",
-    "passes",
-    "ridge",
-    "rounds",
-    "two_arms",
-    "verify",
-]
+    "STATEMENTS", "Effort", "Finding", "Statement", "chosen", "findings_text", "passes", "ridge", "rounds",
+    "two_arms", "verify",
+]  # fmt: skip

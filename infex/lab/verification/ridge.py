@@ -5,7 +5,7 @@ Recorded runs are gone through again in plain NumPy: nothing here comes from the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,14 +16,13 @@ from infex.lab import environments
 from infex.lab.environments import LinearInstance
 from infex.lab.simulation import Run, play_many
 from infex.lab.theory import formulas
-from infex.lab.verification.statements import Effort, Measured, checks
+from infex.lab.verification.statements import Effort, states
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.schedules import every, power
 
 HORIZON = 600
 SHAPES = ((1, 3), (2, 5), (5, 20), (10, 50))
 DELTA = 1 / HORIZON
-AFTER_ROUNDING = 1.0 + 1e-9  # what a share of 1 may come out as
 
 
 class Replay(NamedTuple):
@@ -56,7 +55,7 @@ class Replay(NamedTuple):
         return held
 
 
-def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:
+def replay(runs: Sequence[Run]) -> Replay:
     """What happened in recorded runs of one dimension and horizon: ridge regression of all runs at once."""
     problems = [_instance(run) for run in runs]
     theta = np.array([problem.theta for problem in problems])
@@ -64,8 +63,8 @@ def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:
     rows = np.array([problem.arms[run.arms] for problem, run in zip(problems, runs, strict=True)])
     rewards, losses = np.array([run.rewards for run in runs]), np.array([run.losses for run in runs])
     count, horizon, dim = rows.shape
-    gram = np.tile(penalty * np.eye(dim), (count, 1, 1))
-    inverse, estimate = np.tile(np.eye(dim) / penalty, (count, 1, 1)), np.zeros((count, dim))
+    gram, inverse = np.tile(np.eye(dim), (2, count, 1, 1))
+    estimate = np.zeros((count, dim))
     squares, misses = np.empty((count, horizon)), np.empty((count, horizon))
     best_squares, errors = np.empty((count, horizon + 1)), np.empty((count, horizon + 1))
     for t in range(horizon + 1):
@@ -107,6 +106,9 @@ def _explored(policy: Policy, horizon: int) -> Bools:
     return np.full(horizon, not isinstance(policy, Greedy))
 
 
+Share = Callable[[Replay], Floats]
+
+
 @lru_cache(maxsize=2)
 def replays(effort: Effort) -> tuple[Replay, ...]:
     """The runs that most statements about ridge regression are checked on, by dimension."""
@@ -134,40 +136,38 @@ def largest(ratios: Iterable[Floats]) -> float:
     return float(np.max([np.max(ratio) for ratio in ratios]))  # unlike Python's max, it gives nan for nan
 
 
+def greatest(name: str, words: str) -> Callable[[Share], Share]:
+    """Makes shares of a bound in recorded runs a statement: the greatest of all runs may not exceed 1."""
+
+    def add(share: Share) -> Share:
+        states(name, words, 1.0 + 1e-9)(lambda effort: largest(map(share, replays(effort))))  # rounding
+        return share
+
+    return add
+
+
+@greatest("C1", "|x*|^2 in V_t^-1 is at most 1/(1 + N_opt(t)): the greatest share of it")
 def best_width(runs: Replay) -> Floats:
     """|x*|^2 in V_t^-1, as a share of 1/(1 + N_opt(t))."""
     return runs.best_squares * (1.0 + runs.optimal)
 
 
-@checks("C1", "|x*|^2 in V_t^-1 is at most 1/(1 + N_opt(t)): the greatest share of it")
-def check_best_width(effort: Effort) -> Measured:
-    """The greatest share of all runs and rounds."""
-    return Measured(largest(map(best_width, replays(effort))), AFTER_ROUNDING)
-
-
+@greatest("C2", "squared widths sum up to at most 2 alpha_T: the greatest share of it")
 def potential(runs: Replay) -> Floats:
     """The sum of squared widths as a share of its bound."""
     return np.asarray(runs.squares.sum(axis=1) / formulas.potential_bound(runs.log_det_ratios[:, -1]))
 
 
-@checks("C2", "squared widths sum up to at most 2 alpha_T: the greatest share of it")
-def check_potential(effort: Effort) -> Measured:
-    """The greatest share of all runs."""
-    return Measured(largest(map(potential, replays(effort))), AFTER_ROUNDING)
-
-
+@greatest("C3", "alpha_t is at most d log(1 + t/d): the greatest share of it")
 def simple_volume(runs: Replay) -> Floats:
     """alpha_t as a share of d log(1 + t/d)."""
     rounds = np.arange(1.0, runs.log_det_ratios.shape[1])
     return np.asarray(runs.log_det_ratios[:, 1:] / formulas.volume_bound(rounds, runs.dim))
 
 
-@checks("C3", "alpha_t is at most d log(1 + t/d): the greatest share of it")
-def check_simple_volume(effort: Effort) -> Measured:
-    """The greatest share of all runs."""
-    return Measured(largest(map(simple_volume, replays(effort))), AFTER_ROUNDING)
-
-
+@greatest(
+    "C4", "alpha_T is at most log(1+T) + (d-1) log(1 + N_sub/(d-1)), and so with R/Delta: the greatest share"
+)
 def better_volume(runs: Replay) -> Floats:
     """alpha_T as a share of its bounds by pulls of worse arms, and by regret."""
     horizon, alpha = runs.losses.shape[1], runs.log_det_ratios[:, -1]
@@ -177,14 +177,6 @@ def better_volume(runs: Replay) -> Floats:
     return np.concatenate([alpha / by_pulls, alpha / by_regret])
 
 
-@checks(
-    "C4", "alpha_T is at most log(1+T) + (d-1) log(1 + N_sub/(d-1)), and so with R/Delta: the greatest share"
-)
-def check_better_volume(effort: Effort) -> Measured:
-    """The greatest share of all runs."""
-    return Measured(largest(map(better_volume, replays(effort))), AFTER_ROUNDING)
-
-
 def coverage(runs: Replay, delta: float, scale: float = 1.0) -> float:
     """The share of runs in which theta* leaves the ellipsoid at some time."""
     return float(
@@ -192,6 +184,9 @@ def coverage(runs: Replay, delta: float, scale: float = 1.0) -> float:
     )
 
 
+@greatest(
+    "C6", "greedy rounds cost at most what the decomposition allows, each and together: the greatest share"
+)
 def greedy_rounds(runs: Replay, scale: float = 1.0) -> Floats:
     """What greedy rounds cost, each and together, as a share of what the decomposition allows them.
 
@@ -206,25 +201,12 @@ def greedy_rounds(runs: Replay, scale: float = 1.0) -> Floats:
     return np.concatenate([together[held], np.where(greedy, each, 0.0)[held].ravel()])
 
 
-@checks(
-    "C6", "greedy rounds cost at most what the decomposition allows, each and together: the greatest share"
-)
-def check_greedy_rounds(effort: Effort) -> Measured:
-    """The greatest share of all runs."""
-    return Measured(largest(map(greedy_rounds, replays(effort))), AFTER_ROUNDING)
-
-
+@greatest("C7", "squared errors of prediction sum up to at most 2 alpha_T beta_T^2: the greatest share of it")
 def squared_misses(runs: Replay) -> Floats:
     """The sum of squared errors of prediction as a share of 2 alpha_T beta_T^2, where the ellipsoid held."""
     beta, held = runs.beta(), runs.held()
     allowed = 2.0 * runs.log_det_ratios[:, -1] * beta[:, -1] ** 2
     return np.asarray(np.sum(runs.misses**2, axis=1) / allowed)[held]
-
-
-@checks("C7", "squared errors of prediction sum up to at most 2 alpha_T beta_T^2: the greatest share of it")
-def check_squared_misses(effort: Effort) -> Measured:
-    """The greatest share of all runs."""
-    return Measured(largest(map(squared_misses, replays(effort))), AFTER_ROUNDING)
 
 
 def drift(run: Run, penalty: float = 1.0) -> float:
@@ -234,8 +216,10 @@ def drift(run: Run, penalty: float = 1.0) -> float:
     return abs(run.log_det_ratio - float(np.linalg.slogdet(gram)[1]))
 
 
-@checks("C5", "theta* leaves the ellipsoid, at any time, in at most a share delta = 0.1 of runs: the share")
-def check_coverage(effort: Effort) -> Measured:
+@states(
+    "C5", "theta* leaves the ellipsoid, at any time, in at most a share delta = 0.1 of runs: the share", 0.1
+)
+def check_coverage(effort: Effort) -> float:
     """The share of runs with normal noise, for greedy and for INFEX; the greater counts."""
     problem = environments.gaussian(5, 20, effort.seed, rewards="gaussian")
     shares = []
@@ -245,14 +229,12 @@ def check_coverage(effort: Effort) -> Measured:
             for seeds in effort.seed_parts("coverage", 200)
         ]
         shares.append(sum(some) / len(some))
-    return Measured(max(shares), 0.1)
+    return max(shares)
 
 
-@checks("C17", "alpha by rank-one steps is the log determinant: the greatest difference")
-def check_drift(effort: Effort) -> Measured:
+@states("C17", "alpha by rank-one steps is the log determinant: the greatest difference", 1e-8)
+def check_drift(effort: Effort) -> float:
     """The greatest drift of long runs."""
     problems = [environments.gaussian(dim, 100, seed) for dim in (3, 20) for seed in effort.seeds("drift", 2)]
     policies = (LinUCB(delta=1e-4), Infex(LinUCB(delta=1e-4), every(20)), Greedy())
-    return Measured(
-        max(drift(run) for each in policies for run in play_many(problems, each, 10_000)), limit=1e-8
-    )
+    return max(drift(run) for each in policies for run in play_many(problems, each, 10_000))

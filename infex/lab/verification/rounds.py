@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal, final
 
@@ -18,9 +18,9 @@ from infex.lab import environments
 from infex.lab.simulation import play_many
 from infex.lab.theory.bounds import Setting, constants
 from infex.lab.theory.paper_tables import table_1
-from infex.lab.verification.statements import Effort, Measured, checks
+from infex.lab.verification.statements import Effort, states
 from infex.models.state import ModelState
-from infex.policies import Choice, Greedy, Infex, LinTS, LinUCB, Policy, budget
+from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy, budget
 from infex.policies.base import policy_info
 from infex.schedules import Schedule, always, every, jittered, listed, logarithmic, never, power, stretched
 from infex.streams import stream
@@ -44,9 +44,6 @@ SCHEDULE_FAMILIES: tuple[Schedule, ...] = (
     every(6) | every(10),
 )
 
-EXPLORING_ALWAYS_AND_NEVER = always(), never()
-
-
 # Sums
 
 
@@ -56,12 +53,12 @@ def crossings(level: float) -> float:
     return sum(0.5 * math.erfc(level * math.sqrt(n / 2.0)) for n in range(last, 0, -1))
 
 
-@checks(
+@states(
     "C8", "a normal walk's mean is above c at most 1/(2 c^2) times, in expectation: the greatest share of it"
 )
-def check_crossings(effort: Effort) -> Measured:
+def check_crossings(effort: Effort) -> float:
     """The greatest share, computed exactly: these sums converge fast."""
-    return Measured(max(crossings(level) * 2.0 * level**2 for level in (0.1, 0.2, 0.5, 1.0)))
+    return max(crossings(level) * 2.0 * level**2 for level in (0.1, 0.2, 0.5, 1.0))
 
 
 def excess(rng: np.random.Generator, chances: Floats, runs: int, factor: float = 2.0) -> float:
@@ -80,14 +77,16 @@ def excess(rng: np.random.Generator, chances: Floats, runs: int, factor: float =
     return float(broken.mean())
 
 
-@checks(
-    "C9", "expected steps exceed 2 (steps + log(1/delta)) with chance at most delta = 0.1: the share of runs"
+@states(
+    "C9",
+    "expected steps exceed 2 (steps + log(1/delta)) with chance at most delta = 0.1: the share of runs",
+    TAIL_DELTA,
 )
-def check_excess(effort: Effort) -> Measured:
+def check_excess(effort: Effort) -> float:
     """The greatest share of several rules that make chances of the past."""
     rng, runs = effort.rng("freedman"), 4000 * effort.scale
     rules = ([0.02], [0.2], [0.9, 0.1], [0.01, 0.3, 1.0])
-    return Measured(max(excess(rng, np.array(rule), runs) for rule in rules), TAIL_DELTA)
+    return max(excess(rng, np.array(rule), runs) for rule in rules)
 
 
 def reciprocals(period: int, last: int) -> Floats:
@@ -97,14 +96,16 @@ def reciprocals(period: int, last: int) -> Floats:
     return np.asarray(sums / (period * (1.0 + np.log(rounds))))
 
 
-@checks("C13", "sum_{t <= T} 1/max(floor(t/m), 1) is at most m (1 + log T): the greatest share of it")
-def check_reciprocals(effort: Effort) -> Measured:
+@states(
+    "C13", "sum_{t <= T} 1/max(floor(t/m), 1) is at most m (1 + log T): the greatest share of it", 1.0 + 1e-12
+)
+def check_reciprocals(effort: Effort) -> float:
     """The greatest share for all T up to 20,000 and many m.
 
     Example 1 of the paper comes to this by a middle step that does not hold.
     """
     periods = (*range(1, 40), 50, 100, 500, 1000)
-    return Measured(max(float(reciprocals(m, 20_000 * effort.scale).max()) for m in periods), 1.0 + 1e-12)
+    return max(float(reciprocals(m, 20_000 * effort.scale).max()) for m in periods)
 
 
 # Schedules and rounds
@@ -129,37 +130,28 @@ def inversions(schedule: Schedule, rng: np.random.Generator) -> int:
     return wrong
 
 
-@checks("C14", "f and f^-1 of every schedule fit together: how often not")
-def check_inversions(effort: Effort) -> Measured:
+@states("C14", "f and f^-1 of every schedule fit together: how often not", 0)
+def check_inversions(effort: Effort) -> float:
     """Draws that do not fit together, over all families."""
     rng = effort.rng("inversions")
-    drawn = (inversions(schedule, rng) for schedule in SCHEDULE_FAMILIES for _ in range(effort.scale))
-    return Measured(sum(drawn), limit=0)
+    return sum(inversions(schedule, rng) for schedule in SCHEDULE_FAMILIES for _ in range(effort.scale))
 
 
-def played(policy: Policy, arms: Floats, rewards: Floats, directions: int) -> list[int]:
+def played(
+    policy: Policy, arms: Floats, rewards: Floats, named: Callable[[int], int] = lambda t: t
+) -> list[int]:
     """The arms that a policy plays where arm k has the reward `rewards[t, k]` in round t.
 
-    Its draws in round t come from a stream of (directions, t) alone.
-    """
-    return [choice.arm for choice in choices(policy, arms, rewards, directions, lambda t: t)]
-
-
-def choices(
-    policy: Policy, arms: Floats, rewards: Floats, directions: int, named: Callable[[int], int]
-) -> list[Choice]:
-    """The choices of a policy where arm k has the reward `rewards[t, k]` in round t.
-
-    Its draws in round t come from a stream of (directions, named(t)) alone.
+    Its draws in round t come from a stream of named(t) alone.
     """
     apart = policy_info(policy).uses_explored
     agent = Agent(policy, ModelState.empty(np.ascontiguousarray(arms.T), 1.0, apart))
-    taken = []
+    found = []
     for t, row in enumerate(rewards, 1):
-        rng = stream(directions, "round", named(t))
+        rng = stream(1, "round", named(t))
         choice, _ = play_round(agent, t, rng, lambda arm, row=row: float(row[arm]))  # type: ignore[misc]
-        taken.append(choice)
-    return taken
+        found.append(choice.arm)
+    return found
 
 
 def table(seed: int, horizon: int) -> tuple[Floats, Floats]:
@@ -173,7 +165,7 @@ def ends(
     base: Policy,
     arms: Floats,
     rewards: Floats,
-    schedules: tuple[Schedule, Schedule] = EXPLORING_ALWAYS_AND_NEVER,
+    schedules: tuple[Schedule, Schedule] = (always(), never()),
 ) -> int:
     """Rounds in which INFEX differs from its base, exploring always, or from greedy, exploring never."""
     with warnings.catch_warnings():
@@ -182,7 +174,7 @@ def ends(
     return sum(
         one != other
         for pair in zip(mixed, (base, Greedy()), strict=True)
-        for one, other in zip(*(played(policy, arms, rewards, 1) for policy in pair), strict=True)
+        for one, other in zip(*(played(policy, arms, rewards) for policy in pair), strict=True)
     )
 
 
@@ -195,124 +187,104 @@ def own_rounds(
     """
     exploring = [t for t in range(1, len(rewards) + 1) if schedule.explores(t)]
     turns = {t: turn for turn, t in enumerate(exploring, 1)}
-    mixed = Infex(base, schedule, data=data)
-    rounds = choices(mixed, arms, rewards, 1, lambda t: turns.get(t, 0))
-    arms_played = [choice.arm for t, choice in enumerate(rounds, 1) if t in turns]
-    alone = played(base, arms, rewards[[t - 1 for t in exploring]], 1)
-    return sum(one != other for one, other in zip(arms_played, alone, strict=True))
+    mixed = played(Infex(base, schedule, data=data), arms, rewards, lambda t: turns.get(t, 0))
+    alone = played(base, arms, rewards[[t - 1 for t in exploring]])
+    return sum(mixed[t - 1] != arm for t, arm in zip(exploring, alone, strict=True))
 
 
-@checks("C15", "INFEX that explores always is its base, and never, greedy: rounds that differ")
-def check_ends(effort: Effort) -> Measured:
+@states("C15", "INFEX that explores always is its base, and never, greedy: rounds that differ", 0)
+def check_ends(effort: Effort) -> float:
     """Rounds that differ, with both bases."""
     bases = (LinUCB(delta=0.01), LinTS(delta=0.01), LinTS(delta=0.01, sampling="spherical"))
     tables = [table(seed, 150) for seed in effort.seeds("ends", 3)]
-    return Measured(sum(ends(base, *each) for base in bases for each in tables), limit=0)
+    return sum(ends(base, *each) for base in bases for each in tables)
 
 
-@checks("C16", "with own data the exploring rounds are a run of the base by itself: rounds that differ")
-def check_own(effort: Effort) -> Measured:
+@states("C16", "with own data the exploring rounds are a run of the base by itself: rounds that differ", 0)
+def check_own(effort: Effort) -> float:
     """Rounds that differ, with both bases and three schedules."""
     tables = [table(seed, 300) for seed in effort.seeds("own", 3)]
     schedules = (every(5), power(0.7), jittered(4, seed=2))
-    return Measured(
-        sum(
-            own_rounds(base, schedule, *each)
-            for base in (LinUCB(delta=0.01), LinTS(delta=0.01))
-            for schedule in schedules
-            for each in tables
-        ),
-        limit=0,
+    return sum(
+        own_rounds(base, schedule, *each)
+        for base in (LinUCB(delta=0.01), LinTS(delta=0.01))
+        for schedule in schedules
+        for each in tables
     )
 
 
-def mean_regret(problems: Sequence[environments.Instance], policy: Policy) -> float:
-    """The mean regret of a policy over problems, of 10,000 rounds each."""
-    return float(np.mean([run.regret for run in play_many(problems, policy, 10_000)]))
-
-
-@checks(
+@states(
     "C19", "INFEX has less mean regret than its base: LinTS for m = 5, 20, 100, LinUCB for 5: greatest ratio"
 )
-def check_experiments(effort: Effort) -> Measured:
+def check_experiments(effort: Effort) -> float:
     """The greatest ratio of mean regrets on the paper's instances at d = 10, K = 10 and 100, T = 10,000."""
     shares = []
     for arms in (10, 100):
         problems = [environments.gaussian(10, arms, seed) for seed in effort.seeds(f"paper {arms}", 20)]
 
+        def mean_regret(policy: Policy, problems: list[environments.LinearInstance] = problems) -> float:
+            return float(np.mean([run.regret for run in play_many(problems, policy, 10_000)]))
+
         for base, periods in ((LinUCB(delta=1e-4), (5,)), (LinTS(delta=1e-4), (5, 20, 100))):
-            alone = mean_regret(problems, base)
-            shares += [mean_regret(problems, Infex(base, every(period))) / alone for period in periods]
-    return Measured(float(np.max(shares)))
+            alone = mean_regret(base)
+            shares += [mean_regret(Infex(base, every(period))) / alone for period in periods]
+    return float(np.max(shares))
 
 
 # Orders of growth
 
 
 @final
-class Ticked:
-    """A number whose products are counted."""
+class Counted(float):
+    """A number whose products, quotients and roots are counted."""
 
     products = 0
-    __slots__ = ("value",)
 
-    def __init__(self, value: float) -> None:
-        self.value = float(value)
-
-    def __mul__(self, other: Ticked | float) -> Ticked:
-        Ticked.products += 1
-        return Ticked(self.value * _value(other))
+    def __mul__(self, other: float) -> Counted:
+        Counted.products += 1
+        return Counted(float(self) * float(other))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Ticked | float) -> Ticked:
-        Ticked.products += 1
-        return Ticked(self.value / _value(other))
+    def __truediv__(self, other: float) -> Counted:
+        Counted.products += 1
+        return Counted(float(self) / float(other))
 
-    def __add__(self, other: Ticked | float) -> Ticked:
-        return Ticked(self.value + _value(other))
+    def __add__(self, other: float) -> Counted:
+        return Counted(float(self) + float(other))
 
     __radd__ = __add__
 
-    def __sub__(self, other: Ticked | float) -> Ticked:
-        return Ticked(self.value - _value(other))
+    def __sub__(self, other: float) -> Counted:
+        return Counted(float(self) - float(other))
 
-    def sqrt(self) -> Ticked:
+    def sqrt(self) -> Counted:
         """The root, which counts as one product."""
-        Ticked.products += 1
-        return Ticked(math.sqrt(self.value))
+        Counted.products += 1
+        return Counted(math.sqrt(self))
 
 
-def _value(number: Ticked | float) -> float:
-    return number.value if isinstance(number, Ticked) else float(number)
+CountedArray = NDArray[np.object_]
+counted: Callable[[ArrayLike], CountedArray] = np.vectorize(Counted, otypes=[object])
 
 
-TickedArray = NDArray[np.object_]
-
-
-def ticked(numbers: ArrayLike) -> TickedArray:
-    """An array of counted numbers."""
-    counted: TickedArray = np.vectorize(Ticked, otypes=[object])(numbers)
-    return counted
-
-
-def greedy_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
+def greedy_round(arms: CountedArray, inverse: CountedArray, theta: CountedArray, reward: float) -> None:
     """Choosing by x'theta, and one Sherman-Morrison step."""
-    x = arms[int(np.argmax([score.value for score in arms @ theta]))]
+    x = arms[int(np.argmax(arms @ theta))]
     u = inverse @ x
     scale = x @ u + 1.0
     inverse = inverse - np.outer(u / scale, u)
     theta = theta + u * ((x @ theta) * -1.0 + reward) / scale
 
 
-def linucb_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
+def linucb_round(arms: CountedArray, inverse: CountedArray, theta: CountedArray, reward: float) -> None:
     """The textbook's LinUCB: a product with V^-1 for every arm."""
     for x in arms:
         (x @ (inverse @ x)).sqrt() * 2.0
     greedy_round(arms, inverse, theta, reward)
 
 
-def fast_linucb_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
+def fast_linucb_round(arms: CountedArray, inverse: CountedArray, theta: CountedArray, reward: float) -> None:
     """LinUCB on a fixed arm set: squared widths are kept, and fall by g^2/(1 + q) for g = arms @ u."""
     u = inverse @ arms[0]
     scale = arms[0] @ u + 1.0
@@ -321,15 +293,15 @@ def fast_linucb_round(arms: TickedArray, inverse: TickedArray, theta: TickedArra
     greedy_round(arms, inverse, theta, reward)
 
 
-def lints_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
+def lints_round(arms: CountedArray, inverse: CountedArray, theta: CountedArray, reward: float) -> None:
     """The textbook's LinTS: a Cholesky factor of V^-1 for every sample."""
     dim = len(theta)
-    factor = ticked(np.zeros((dim, dim)))
+    factor = counted(np.zeros((dim, dim)))
     for i in range(dim):
         for j in range(i + 1):
-            rest = inverse[i, j] - sum((factor[i, k] * factor[j, k] for k in range(j)), Ticked(0.0))
+            rest = inverse[i, j] - sum((factor[i, k] * factor[j, k] for k in range(j)), Counted(0.0))
             factor[i, j] = rest.sqrt() if i == j else rest / factor[j, j]
-    greedy_round(arms, inverse, theta + (factor @ ticked(np.ones(dim))) * 2.0, reward)
+    greedy_round(arms, inverse, theta + (factor @ counted(np.ones(dim))) * 2.0, reward)
 
 
 ROUND_ORDERS: tuple[tuple[Callable[..., None], Callable[[int, int], int]], ...] = (
@@ -344,19 +316,17 @@ def cost(play: Callable[..., None], dim: int, arms: int) -> int:
     """The products of one round."""
     rng = stream(0, "cost of a round", dim, arms)
     rows = rng.standard_normal((arms, dim))
-    unit_rows = ticked(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-    inverse, theta = ticked(np.eye(dim)), ticked(rng.standard_normal(dim))
-    Ticked.products = 0
+    unit_rows = counted(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    inverse, theta = counted(np.eye(dim)), counted(rng.standard_normal(dim))
+    Counted.products = 0
     play(unit_rows, inverse, theta, 1.0)
-    return Ticked.products
+    return Counted.products
 
 
-@checks("C18", "textbook rounds cost O(d^2 + dK), LinUCB O(d^2 K), LinTS O(d^3 + dK): products by order")
-def check_costs(effort: Effort) -> Measured:
+@states("C18", "textbook rounds cost O(d^2 + dK), LinUCB O(d^2 K), LinTS O(d^3 + dK): products by order", 4.0)
+def check_costs(effort: Effort) -> float:
     """The most products of a round, divided by its order."""
-    return Measured(
-        max(cost(play, *size) / model(*size) for play, model in ROUND_ORDERS for size in ROUND_SIZES), 4.0
-    )
+    return max(cost(play, *size) / model(*size) for play, model in ROUND_ORDERS for size in ROUND_SIZES)
 
 
 def constant(dim: int, gap: float, schedule: Schedule) -> float:
@@ -377,10 +347,10 @@ def widening(order: Callable[[int, float, int], float], dim: int = 10, gap: floa
     return many / few
 
 
-@checks(
+@states(
     "C20", "the bound's constant has the order of Table 1: its growth against it as gaps fall and m rises"
 )
-def check_orders(effort: Effort) -> Measured:
+def check_orders(effort: Effort) -> float:
     """The greatest growth against the rows of Table 1, in the gap and in m."""
     rows = ((every(20), 0, 1.0), (stretched(1), 1, 1.0), (stretched(2), 1, 2.0), (power(0.5), 2, 0.5))
 
@@ -388,4 +358,4 @@ def check_orders(effort: Effort) -> Measured:
         return lambda dim, gap: table_1(dim, gap, 20, r)[row].value
 
     factors = [growth(schedule, order(row, r), dim) for schedule, row, r in rows for dim in (10, 40)]
-    return Measured(max(*factors, widening(lambda dim, gap, m: table_1(dim, gap, m, 1)[0].value)))
+    return max(*factors, widening(lambda dim, gap, m: table_1(dim, gap, m, 1)[0].value))

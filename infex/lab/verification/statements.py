@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,10 +16,7 @@ THOROUGH_PASSES = 12  # each with runs of its own: more runs at once would take 
 
 
 class Effort(NamedTuple):
-    """A seed for all draws, and the number of runs as a multiple of a quick check's.
-
-    The `seed` is that of all draws; `scale` is that multiple.
-    """
+    """How much is checked: the `seed` of all draws, and `scale` times the runs of a quick check."""
 
     seed: int = 0
     scale: int = 1
@@ -39,16 +35,6 @@ class Effort(NamedTuple):
         return [seeds[first : first + size] for first in range(0, len(seeds), size)]
 
 
-class Measured(NamedTuple):
-    """A figure, and what it may not exceed.
-
-    `value` may not exceed `limit`.
-    """
-
-    value: float
-    limit: float = 1.0
-
-
 class Finding(NamedTuple):
     """A statement with the figure that was measured, its limit, and whether the statement held.
 
@@ -62,46 +48,41 @@ class Finding(NamedTuple):
     holds: bool
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """What is claimed, in words that say what is measured, and how it is checked.
+class Statement(NamedTuple):
+    """What is claimed, in words that say what is measured, and the check that measures it.
 
-    `id` is its name, such as "C13", and `check` gives what was measured.
+    `id` is its name, such as "C13"; what `check` measures may not exceed `limit`.
     """
 
     id: str
     words: str
-    check: Callable[[Effort], Measured]
+    check: Callable[[Effort], float]
+    limit: float = 1.0
 
     def find(self, effort: Effort) -> Finding:
         """Checks it on fresh runs."""
-        value, limit = self.check(effort)
-        return Finding(self.id, self.words, float(value), float(limit), bool(value <= limit))
+        measured = float(self.check(effort))
+        return Finding(self.id, self.words, measured, float(self.limit), measured <= self.limit)
 
 
 STATEMENTS: list[Statement] = []
-Check = Callable[[Effort], Measured]
+Check = TypeVar("Check", bound=Callable[[Effort], float])
 Listener = Callable[[Statement], None]
 
 
-def checks(name: str, words: str) -> Callable[[Check], Check]:
+def states(name: str, words: str, limit: float = 1.0) -> Callable[[Check], Check]:
     """Makes a function the check of a statement; `STATEMENTS` stay in the order of their numbers."""
 
     def add(check: Check) -> Check:
-        STATEMENTS.append(Statement(name, words, check))
+        STATEMENTS.append(Statement(name, words, check, limit))
         STATEMENTS.sort(key=lambda statement: int(statement.id[1:]))
         return check
 
     return add
 
 
-def ignore(statement: Statement) -> None:
-    """Does nothing with the statement that is checked next."""
-
-
 def verify(
-    seed: int = 0, *, thorough: bool = False, only: Iterable[str] = (), listener: Listener = ignore
+    seed: int = 0, *, thorough: bool = False, only: Iterable[str] = (), listener: Listener | None = None
 ) -> list[Finding]:
     """What checking the statements gave, all of them or `only` those named.
 
@@ -116,7 +97,7 @@ def verify(
 
 
 def passes(
-    seed: int = 0, *, thorough: bool = False, only: Iterable[str] = (), listener: Listener = ignore
+    seed: int = 0, *, thorough: bool = False, only: Iterable[str] = (), listener: Listener | None = None
 ) -> Iterator[list[Finding]]:
     """The worst findings so far, after each pass; a quick check has one pass.
 
@@ -131,7 +112,8 @@ def passes(
     for effort in efforts:
         findings = []
         for statement in statements:
-            listener(statement)
+            if listener is not None:
+                listener(statement)
             findings.append(statement.find(effort))
         worst = [_worse(*pair) for pair in zip(worst, findings, strict=True)] if worst else findings
         yield worst
@@ -166,12 +148,14 @@ def verdict(findings: Sequence[Finding], otherwise: str) -> str:
 def findings_text(findings: Sequence[Finding]) -> str:
     """`findings` as a table, and which of them failed."""
     rows = [
-        [each.id, each.statement, f"{each.measured:.4g}", f"{each.limit:.4g}", _holds(each)]
+        [
+            each.id,
+            each.statement,
+            f"{each.measured:.4g}",
+            f"{each.limit:.4g}",
+            "holds" if each.holds else "FAILS",
+        ]
         for each in findings
     ]
     table = text_table(["", "statement: what is measured", "measured", "limit", ""], rows, {0: 4, 1: 48})
     return f"{table}\n{verdict(findings, f'all {len(findings)} hold')}"
-
-
-def _holds(finding: Finding) -> str:
-    return "holds" if finding.holds else "FAILS"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from infex.lab import environments
 from infex.lab.simulation import Run, play_many
 from infex.lab.text import text_table
 from infex.lab.theory.necessity import divergence, lower_bound
-from infex.lab.verification.statements import Effort, Measured, checks
+from infex.lab.verification.statements import Effort, states
 from infex.policies import Greedy, Infex, LinUCB, Policy
 from infex.schedules import Schedule, every, logarithmic, never, power
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 GAP = math.sqrt(1.0 / 8.0)  # the paper's sqrt(eps/(4 C)) for eps = 1/2, C = 1
 LONG_HORIZON, SHORT_HORIZON = 100_000, 2000
 HORIZONS_SHOWN, SLOPES_FROM = (100, 1000, 10_000, 100_000), (100, 10_000)
-INSTANCE_NUMBERS: tuple[Literal[1], Literal[2]] = (1, 2)
 SCHEDULES: dict[str, Schedule] = {
     "log t": logarithmic(1),
     "(log t)^2": logarithmic(2),
@@ -51,35 +48,27 @@ def runs(
     return play_many(environments.lower_bound(GAP, which), policy(schedule), horizon, seeds, record=record)
 
 
-class Curve(NamedTuple):
-    """Expected regret against rounds."""
-
-    rounds: Floats
-    regret: Floats
-
-    def slope(self, start: float) -> float:
-        """The slope of log regret against log rounds, from a round on."""
-        late = self.rounds >= start
-        return float(np.polyfit(np.log(self.rounds[late]), np.log(self.regret[late]), 1)[0])
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """Expected regret on the two arms by how often one explores: means of so many `runs`."""
+class Curves(NamedTuple):
+    """Mean regret of so many `runs` on the two arms, up to each of `rounds`, by how often one explores."""
 
     runs: int
-    by_name: dict[str, Curve]
+    rounds: Floats
+    regret: dict[str, Floats]
+
+    def slope(self, name: str, start: float) -> float:
+        """The slope of log regret against log rounds, from a round on."""
+        late = self.rounds >= start
+        return float(np.polyfit(np.log(self.rounds[late]), np.log(self.regret[name][late]), 1)[0])
 
     def __str__(self) -> str:
         head = ["explorations", *(f"T = {t:,}" for t in HORIZONS_SHOWN), "slope", "late"]
         rows = [
             [
                 name,
-                *(f"{value:,.1f}" for value in np.interp(HORIZONS_SHOWN, curve.rounds, curve.regret)),
-                *(f"{round(curve.slope(start), 2) + 0.0:.2f}" for start in SLOPES_FROM),
+                *(f"{value:,.1f}" for value in np.interp(HORIZONS_SHOWN, self.rounds, regret)),
+                *(f"{round(self.slope(name, start), 2) + 0.0:.2f}" for start in SLOPES_FROM),
             ]
-            for name, curve in self.by_name.items()
+            for name, regret in self.regret.items()
         ]
         return (
             f"mean regret of {self.runs:,} runs on the arms 1 and 0, theta = {GAP:.3f}\n"
@@ -92,68 +81,63 @@ class Curves:
         return [
             {
                 "schedule": name,
-                "slope": curve.slope(SLOPES_FROM[0]),
-                "late_slope": curve.slope(SLOPES_FROM[1]),
-                "rounds": curve.rounds.tolist(),
-                "regret": curve.regret.tolist(),
+                "slope": self.slope(name, SLOPES_FROM[0]),
+                "late_slope": self.slope(name, SLOPES_FROM[1]),
+                "rounds": self.rounds.tolist(),
+                "regret": regret.tolist(),
             }
-            for name, curve in self.by_name.items()
+            for name, regret in self.regret.items()
         ]
 
     def figure(self) -> Figure:
         """Regret against rounds, with what always playing the worse arm costs."""
         from infex.lab.reports.figures import Line, curves
 
-        rounds = next(iter(self.by_name.values())).rounds
         return curves(
-            [Line(name, curve.rounds, curve.regret) for name, curve in self.by_name.items()],
+            [Line(name, self.rounds, regret) for name, regret in self.regret.items()],
             title=f"Two arms, theta = {GAP:.3f}: regret by how often one explores up to t",
             ylabel="expected regret",
-            limit=Line("the worse arm always", rounds, GAP * rounds),
+            limit=Line("the worse arm always", self.rounds, GAP * self.rounds),
         )
 
 
 def measure(effort: Effort, count: int = 400, listener: Callable[[str], None] = lambda name: None) -> Curves:
     """Expected regret in instance 2, by schedule; the listener hears each name before its runs."""
-    by_name = {}
+    rounds, by_name = np.zeros(0), {}
     for name, schedule in SCHEDULES.items():
         listener(name)
         some = runs(schedule, 2, LONG_HORIZON, effort.seeds("two arms", count))
-        by_name[name] = Curve(
-            some[0].points[0].astype(float), np.mean([run.points[1] for run in some], axis=0)
-        )
-    return Curves(count * effort.scale, by_name)
+        rounds = some[0].points[0].astype(float)
+        by_name[name] = np.mean([run.points[1] for run in some], axis=0)
+    return Curves(count * effort.scale, rounds, by_name)
 
 
-_measured = lru_cache(maxsize=2)(measure)
-
-
-@checks(
+@states(
     "C10",
     "on the two arms log-log slopes of regret are near 1 for log t and greedy, 0 for more: farthest off",
+    0.25,
 )
-def check_slopes(effort: Effort) -> Measured:
+def check_slopes(effort: Effort) -> float:
     """How far slopes are off: from 1 where exploration is too rare, else from 0 over the last decade."""
-    by_name = _measured(effort).by_name
-    steep = [abs(1.0 - by_name[name].slope(100)) for name in ("log t", "greedy")]
-    flat = [abs(by_name[name].slope(LONG_HORIZON / 10)) for name in ("(log t)^2", "sqrt t", "t/20")]
-    return Measured(float(np.max([*steep, *flat])), 0.25)
+    found = measure(effort)
+    steep = [abs(1.0 - found.slope(name, 100)) for name in ("log t", "greedy")]
+    flat = [abs(found.slope(name, LONG_HORIZON / 10)) for name in ("(log t)^2", "sqrt t", "t/20")]
+    return float(np.max([*steep, *flat]))
 
 
-@checks(
+@states(
     "C11", "E_1[R] + E_2[R] is at least (Delta/4) T exp(-KL): the greatest share of the sum that this takes"
 )
-def check_sum(effort: Effort) -> Measured:
+def check_sum(effort: Effort) -> float:
     """The greatest share, with the pulls that were measured, so that only the inequality is on trial."""
     shares = []
     for schedule in SCHEDULES.values():
-        one, other = (
-            runs(schedule, which, SHORT_HORIZON, effort.seeds("sum", 500)) for which in INSTANCE_NUMBERS
-        )
+        seeds = effort.seeds("sum", 500)
+        one, other = runs(schedule, 1, SHORT_HORIZON, seeds), runs(schedule, 2, SHORT_HORIZON, seeds)
         pulls = float(np.mean([run.counts[0] for run in one]))
         regret = float(np.mean([run.regret for run in one]) + np.mean([run.regret for run in other]))
         shares.append(GAP * SHORT_HORIZON / 4.0 * math.exp(-divergence(GAP, pulls)) / regret)
-    return Measured(float(np.max(shares)))
+    return float(np.max(shares))
 
 
 def greedy_pulls(schedule: Schedule, seeds: list[int]) -> float:
@@ -168,17 +152,19 @@ def greedy_pulls(schedule: Schedule, seeds: list[int]) -> float:
     return float(counts.mean() - schedule.count(SHORT_HORIZON) - 3.0 * error)
 
 
-@checks("C12", "E_1[N_1] is at most 1 + 1/(2 Delta^2) + f(T): N_1 - f(T), less three standard errors")
-def check_pulls(effort: Effort) -> Measured:
+@states(
+    "C12",
+    "E_1[N_1] is at most 1 + 1/(2 Delta^2) + f(T): N_1 - f(T), less three standard errors",
+    lower_bound(GAP, 1, 0).pulls,
+)
+def check_pulls(effort: Effort) -> float:
     """The most pulls beyond the explorations, for several schedules."""
     seeds = effort.seeds("pulls", 2000)
-    schedules = (logarithmic(2), power(0.5), every(20), every(50))
-    return Measured(
-        max(greedy_pulls(schedule, seeds) for schedule in schedules), lower_bound(GAP, 1, 0).pulls
-    )
+    return max(greedy_pulls(each, seeds) for each in (logarithmic(2), power(0.5), every(20), every(50)))
 
 
-def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
+@states("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors", 4.0)
+def log_ratio(effort: Effort, rate: float = 2.0) -> float:
     """The mean of log dP_1/dP_2 less rate Delta^2 N_1, in standard errors; with rate 2 its mean is 0.
 
     A reward y of e_1 adds ((y - Delta)^2 - (y + Delta)^2)/2 = -2 Delta y to the logarithm.
@@ -190,10 +176,4 @@ def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
                 assert run.rewards is not None
                 played = run.rewards[run.arms == 0]
                 apart.append(-2.0 * GAP * played.sum() - rate * GAP**2 * played.size)
-    return Measured(abs(float(np.mean(apart))) / (np.std(apart, ddof=1) / math.sqrt(len(apart))), 4.0)
-
-
-@checks("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors")
-def check_divergence(effort: Effort) -> Measured:
-    """How far the mean is from that of the statement."""
-    return log_ratio(effort)
+    return abs(float(np.mean(apart))) / float(np.std(apart, ddof=1) / math.sqrt(len(apart)))
