@@ -13,7 +13,7 @@ from infex.errors import InvalidSetting
 from infex.lab import play, play_many, stream
 from infex.lab.environments import changing, gaussian, late
 from infex.lab.environments.base import RewardSource
-from infex.lab.simulation.run import Run
+from infex.lab.simulation import Run
 from infex.models import Discounted, Logistic
 from infex.registry import stream_name
 from tests.lab.simulation.in_python import assert_same, in_python
