@@ -422,7 +422,7 @@ class RewardLaw:
     def draw(self, arm: int, mean: float, rng: np.random.Generator) -> float:
         """The reward of an arm of that mean, from the next draws of `rng`."""
         if self.kind == Law.TABLE:
-            return float(self.table(rng, np.array([[mean]]), 0)[0, 0])
+            return float(self._drawn(rng, np.array([[mean]]), 0)[0, 0])
         if self.kind == Law.SIGN:
             return 1.0 if rng.random() < (1.0 + mean) / 2.0 else -1.0
         if self.kind == Law.BERNOULLI:
@@ -431,7 +431,26 @@ class RewardLaw:
         gaussian = self.kind == Law.GAUSSIAN
         return mean + noise * (rng.standard_normal() if gaussian else rng.standard_t(self.degrees))
 
-    def table(self, rng: np.random.Generator, means: Floats, first: int) -> Floats:
+    def table(self, stretch: Stretch, seed: int, key: int) -> Floats | None:
+        """The rewards of all arms in the rounds of a stretch, (rounds, K), by a user's law, else None.
+
+        Blocks of rounds are drawn whole, whatever part of one is asked for, so that rewards do not depend on
+        where stretches end; rounds beyond the stretch then have the means of its nearest round.
+        """
+        if self.kind != Law.TABLE:
+            return None
+        first, last = stretch.first, stretch.last
+        means = stretch.means[np.searchsorted(stretch.ends, np.arange(first, last + 1))]
+        found = np.empty_like(means)
+        for block in range((first - 1) // ROUNDS_OF_A_BLOCK, (last - 1) // ROUNDS_OF_A_BLOCK + 1):
+            rounds = np.arange(ROUNDS_OF_A_BLOCK) + block * ROUNDS_OF_A_BLOCK + 1
+            rows = shown(means[np.clip(rounds, first, last) - first])
+            drawn = self._drawn(stream(seed, "rewards", key, block), rows, int(rounds[0]))
+            asked = (rounds >= first) & (rounds <= last)
+            found[rounds[asked] - first] = drawn[asked]
+        return found
+
+    def _drawn(self, rng: np.random.Generator, means: Floats, first: int) -> Floats:
         """The rewards that a function gives for the means of rounds from `first` on, (rounds, K)."""
         given = self.rewards(rng, means)
         try:
@@ -507,38 +526,3 @@ def _refuse_other_arguments(law: Any) -> None:
         raise InvalidSetting(
             f"a law of rewards must be a function of rng and means, in this order; got {name_of(law)}"
         )
-
-
-@final
-class RewardSource:
-    """The rewards of one run: each depends on the seed, the round and the arm's mean alone."""
-
-    def __init__(self, law: RewardLaw, seed: int, key: int) -> None:
-        self._law = law
-        self._name: tuple[int, str, int] = (seed, "rewards", key)
-        self.generator = stream(*self._name)  # of a named law, whose rounds go one after the other
-
-    def table(self, stretch: Stretch) -> Floats | None:
-        """The rewards of all arms in the rounds of a stretch, (rounds, K), by a user's law, else None.
-
-        Blocks of rounds are drawn whole, whatever part of one is asked for, so that rewards do not depend on
-        where stretches end; rounds beyond the stretch then have the means of its nearest round.
-        """
-        if self._law.kind != Law.TABLE:
-            return None
-        rounds = np.arange(stretch.first, stretch.last + 1)
-        means = stretch.means[np.searchsorted(stretch.ends, rounds)]
-        found = np.empty_like(means)
-        for block in range(
-            (stretch.first - 1) // ROUNDS_OF_A_BLOCK, (stretch.last - 1) // ROUNDS_OF_A_BLOCK + 1
-        ):
-            whole = np.arange(ROUNDS_OF_A_BLOCK) + block * ROUNDS_OF_A_BLOCK + 1
-            rows = means[np.clip(whole, stretch.first, stretch.last) - stretch.first]
-            drawn = self._law.table(stream(*self._name, block), shown(rows), int(whole[0]))
-            there = (whole >= stretch.first) & (whole <= stretch.last)
-            found[whole[there] - stretch.first] = drawn[there]
-        return found
-
-    def reward(self, arm: int, mean: float) -> float:
-        """The reward of an arm in the next round, by a named law."""
-        return self._law.draw(arm, mean, self.generator)

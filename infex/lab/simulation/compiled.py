@@ -20,7 +20,6 @@ from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.lab.environments import ContextualInstance, Instance, LinearInstance, Stretch
-from infex.lab.environments.base import RewardSource
 from infex.lab.simulation.python_loop import RunSettings, log_spaced
 from infex.models.base import Estimator, FitSpec, fit_spec
 from infex.models.ridge import checked_penalty
@@ -178,14 +177,13 @@ def _play_general(
 ) -> GeneralRun:
     spec, controls = plan.spec, plan.spec.controls or ControlsSpec()
     rng = stream(seed, "policy", settings.label, instance.key)
-    source = RewardSource(instance.law, seed, instance.key)
     model, explored = _models(instance, settings, plan, sums)
     run = GeneralRun(
         model,
         spec.core_base,
         instance.law.kind,
         instance.law.noises,
-        source.generator,
+        instance.draws(seed),
         rng,
         settings.horizon,
         log_spaced(settings.horizon),
@@ -205,7 +203,7 @@ def _play_general(
     decider = BaseInPython(settings.policy, model, explored, instance, rng) if plan.in_python else None
     for stretch in instance.stretches(seed, settings.horizon):
         first, last, ends, means, offers = stretch
-        rewards = source.table(stretch)
+        rewards = instance.law.table(stretch, seed, instance.key)
         if plan.forced is not None and plan.forced.forces:
             exploring = forced_rounds(cast(Any, settings.policy), instance.dim, first, last)
         else:

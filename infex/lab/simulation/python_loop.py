@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.bandit.agent import Agent
 from infex.lab.environments import ContextualInstance, Instance
-from infex.lab.environments.base import NEVER, RewardSource, gaps_below
+from infex.lab.environments.base import NEVER, gaps_below
 from infex.models.base import Estimator
 from infex.models.layout import ContextOffer, DesignRow, PerArm
 from infex.models.ridge import RidgeModel
@@ -117,12 +117,12 @@ def play_in_python(instance: Instance, seed: int, settings: RunSettings) -> Tall
     if narrows and delays is not None:
         model.track_pending()
     agent, pending = Agent(policy, model), model.pending_design
-    rewards, rng = RewardSource(instance.law, seed, instance.key), stream(seed, "policy", label, instance.key)
+    law, draws, rng = instance.law, instance.draws(seed), stream(seed, "policy", label, instance.key)
     tally = Tally(instance.count, horizon, record, steady=instance.is_plain)
     due: defaultdict[int, list[Played]] = defaultdict(list)
 
     for stretch in instance.stretches(seed, horizon):
-        table, row = rewards.table(stretch), -1
+        table, row = law.table(stretch, seed, instance.key), -1
         means = gaps = [0.0]
         for t in range(stretch.first, stretch.last + 1):
             place = t - stretch.first
@@ -137,7 +137,7 @@ def play_in_python(instance: Instance, seed: int, settings: RunSettings) -> Tall
             arm, explored = step.choice.arm, step.choice.explored
             estimate = 0.0 if pending is None else posterior.estimate(arm)
             agent.apply(*step.effects)
-            reward = rewards.reward(arm, means[arm]) if table is None else float(table[place, arm])
+            reward = float(table[place, arm]) if table is not None else law.draw(arm, means[arm], draws)
             tally.count(t, arm, explored, gaps[arm], reward)
             if delays is None:
                 agent.learn(arm, step.on, reward, explored)

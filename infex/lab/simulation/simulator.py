@@ -123,10 +123,8 @@ def play(
     >>> run.explored
     50
     """
-    problem = checked_instance(instance)
-    return play_copies(
-        problem, seed, _settings([problem], policy, horizon, penalty, record, estimator, pending)
-    )
+    more: Any = {"penalty": penalty, "record": record, "estimator": estimator, "pending": pending}
+    return play_many([instance], policy, horizon, [seed], workers=1, **more)[0]
 
 
 def play_many(
@@ -179,37 +177,6 @@ def play_many(
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
     threads = whole("workers", cores() if workers is None else workers, least=1)
-    settings = _settings(problems, policy, horizon, penalty, record, estimator, pending)
-    plan = plan_of(*own_copies(policy=settings.policy, estimator=settings.estimator))
-    if learnt is not None:
-        refuse_beginning(learnt, problems, plan)
-        settings = settings._replace(learnt=learnt)
-
-    def alone(task: tuple[Instance, int]) -> Run:
-        return play_copies(*task, settings)
-
-    if plan is None or plan.calls_user or any(has_own_code(problem) for problem in problems):
-        threads = 1  # a user's code is not called from several threads at once
-    if threads == 1:
-        return [alone(task) for task in tasks]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(alone, tasks))
-
-
-def _settings(
-    problems: Iterable[Instance],
-    policy: Policy,
-    horizon: int,
-    penalty: float,
-    record: bool,
-    estimator: Estimator | None,
-    pending: PendingWay,
-) -> RunSettings:
-    """What `play` was given, checked, with defaults filled in.
-
-    Warns if the means of fixed arms are far beyond the settings of the policy.
-    """
-    narrowing = narrows(pending)
     checked("policy", policy)
     horizon = checked_horizon(horizon)
     policy = resolve_defaults(policy, 1.0 / horizon)
@@ -221,7 +188,19 @@ def _settings(
     estimator = checked_estimator(estimator)
     if type(estimator) is Ridge:  # what is played without an estimator
         penalty, estimator = penalty if estimator.penalty is None else estimator.penalty, None
-    return RunSettings(policy, stream_name(policy), horizon, penalty, record, estimator, narrowing)
+    settings = RunSettings(
+        policy, stream_name(policy), horizon, penalty, record, estimator, narrows(pending), learnt
+    )
+    if threads > 1 or learnt is not None:
+        plan = plan_of(*own_copies(policy=policy, estimator=estimator))
+        if learnt is not None:
+            refuse_beginning(learnt, problems, plan)
+        if plan is None or plan.calls_user or any(has_own_code(problem) for problem in problems):
+            threads = 1  # a user's code is not called from several threads at once
+    if threads == 1:
+        return [play_copies(*task, settings) for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda task: play_copies(task[0], task[1], settings), tasks))
 
 
 def play_copies(instance: Instance, seed: int, settings: RunSettings) -> Run:
