@@ -13,7 +13,7 @@ from infex.arrays import Floats
 from infex.features import Encoded, EncodedMany
 from infex.lab import environments
 from infex.lab.environments import ChangingInstance, ContextualInstance, LinearInstance
-from infex.lab.environments.contexts import OfferSets
+from infex.lab.environments.instances import OfferSets
 from infex.logs import Log, read
 
 ROUNDS = 4

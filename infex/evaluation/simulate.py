@@ -15,7 +15,7 @@ from infex.errors import InvalidSetting, InvalidTarget
 from infex.evaluation.compare import Comparison, verdict_of
 from infex.evaluation.intervals import Bounds, standard_error, student
 from infex.evaluation.model import LogAnalysis, analyse
-from infex.lab.environments.contexts import OfferSets
+from infex.lab.environments.instances import OfferSets
 from infex.lab.planner.beliefs import Belief, PlannedProblem
 from infex.lab.simulation import play_many
 from infex.logs import Log

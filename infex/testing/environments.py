@@ -6,7 +6,6 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.lab.environments import Environment, Instance, OwnInstance, Stretch
-from infex.lab.environments.base import RewardSource
 from infex.lab.simulation import play
 from infex.lab.simulation.simulator import checked_instance
 from infex.models.posterior import Posterior
@@ -128,11 +127,11 @@ class EnvironmentContract:
 
 def _rewards(instance: Instance, means: list[float], arms: list[int]) -> list[float]:
     """What arms give in rounds 1, 2, ..., whose means stay."""
-    source, last = RewardSource(instance.law, 5, instance.key), len(arms)
-    table = source.table(Stretch(1, last, np.array([last]), np.array([means])))
+    draws, last = instance.draws(5), len(arms)
+    table = instance.law.table(Stretch(1, last, np.array([last]), np.array([means])), 5, instance.key)
     if table is not None:
         return [float(row[arm]) for row, arm in zip(table, arms, strict=True)]
-    return [source.reward(arm, means[arm]) for arm in arms]
+    return [instance.law.draw(arm, means[arm], draws) for arm in arms]
 
 
 def _by_round(stretches: list[Stretch]) -> list[tuple[Floats, Floats | None]]:

@@ -13,7 +13,7 @@ import numpy as np
 from infex.bandit.agent import Agent, play_round
 from infex.errors import InvalidSetting, SparseExploration
 from infex.lab.environments import LinearInstance, gaussian
-from infex.lab.simulation.run import RunSettings
+from infex.lab.simulation.python_loop import RunSettings
 from infex.lab.simulation.simulator import play_copies
 from infex.policies import Choice, Greedy, Infex
 from infex.policies.base import HOOKS, Policy, checked, policy_info, propensity_allowed

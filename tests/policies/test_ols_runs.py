@@ -7,7 +7,7 @@ import pytest
 
 import infex
 from infex.lab import environments
-from infex.lab.environments import fixed as fixed_arms
+from infex.lab.environments import instances
 from infex.policies import OLSBandit
 from tests.lab.simulation.in_python import play_in_python
 
@@ -35,7 +35,7 @@ def test_a_run_in_parts_is_that_of_one(chunk: int, scale: float, monkeypatch: py
     """Parts may be forced all through, begin before the first round that is not forced, or after it."""
     instance = environments.gaussian(dim=4, arms=9, seed=2)
     whole = infex.lab.play(instance, OLSBandit(scale=scale), 300, record=True)
-    monkeypatch.setattr(fixed_arms, "STRETCH", chunk)
+    monkeypatch.setattr(instances, "STRETCH", chunk)
     parts = infex.lab.play(instance, OLSBandit(scale=scale), 300, record=True)
     np.testing.assert_array_equal(parts.arms, whole.arms)
     assert parts.explored == whole.explored

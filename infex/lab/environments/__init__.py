@@ -1,5 +1,8 @@
 """Problems to play: they own the means, the gaps and the regret."""
 
+from collections.abc import Callable
+from typing import Any
+
 from infex.lab.environments.base import (
     Late,
     Moves,
@@ -12,10 +15,13 @@ from infex.lab.environments.base import (
     turning,
     walk,
 )
-from infex.lab.environments.contexts import ChangingInstance, ContextualInstance
-from infex.lab.environments.custom import Environment, OwnInstance
-from infex.lab.environments.fixed import LinearInstance
-from infex.lab.environments.named import PROBLEMS as PROBLEMS
+from infex.lab.environments.instances import (
+    ChangingInstance,
+    ContextualInstance,
+    Environment,
+    LinearInstance,
+    OwnInstance,
+)
 from infex.lab.environments.named import (
     changing,
     collinear,
@@ -30,6 +36,14 @@ from infex.lab.environments.named import (
     sphere,
 )
 from infex.registry import Entry, register
+
+PROBLEMS: dict[str, Callable[..., Any]] = {
+    make.__name__: make
+    for make in (
+        gaussian, changing, lower_bound, sparse, sphere, near_ties, collinear, many_arms, misspecified,
+        contextual,
+    )
+}  # fmt: skip
 
 Instance = LinearInstance | ChangingInstance | ContextualInstance | OwnInstance
 
@@ -47,6 +61,6 @@ register(
 __all__ = [
     "ChangingInstance", "ContextualInstance", "Environment", "Instance", "Late", "LinearInstance",
     "Moves", "OwnInstance", "RandomWalk", "Steps", "Stretch", "Turning", "changing", "collinear",
-    "contextual", "gaussian", "late", "lower_bound", "many_arms", "misspecified", "near_ties", "settings_of",
-    "sparse", "sphere", "steps", "turning", "walk",
+    "contextual", "gaussian", "late", "lower_bound", "many_arms", "misspecified", "near_ties",
+    "settings_of", "sparse", "sphere", "steps", "turning", "walk",
 ]  # fmt: skip

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from infex.arrays import Floats, Integers, length_of, products, shown
 from infex.checks import one_of, real, safe_repr, whole
@@ -260,6 +259,7 @@ class BuiltInProblem:
 
     key: int  # names the streams of its draws, beside the seed
     law: RewardLaw
+    late: Any
 
     def __init_subclass__(cls) -> None:
         if BuiltInProblem not in cls.__bases__:
@@ -282,6 +282,11 @@ class BuiltInProblem:
     def draws(self, seed: int) -> np.random.Generator:
         """The draws of rewards in rounds 1, 2, ..."""
         return stream(seed, "rewards", self.key)
+
+    def delays(self, seed: int, horizon: int) -> Integers | None:
+        """After how many further decisions each reward is told, -1 for never; None if all come at once."""
+        late = checked_late(self.late)
+        return None if late is None else late.delays(seed, self.key, horizon)
 
 
 @final
@@ -370,8 +375,7 @@ OwnLaw = Callable[[np.random.Generator, Floats], Floats]
 Rewards = NamedLaw | OwnLaw
 LAWS = {"sign": Law.SIGN, "bernoulli": Law.BERNOULLI, "gaussian": Law.GAUSSIAN, "student": Law.STUDENT}
 NOISY = ("gaussian", "student")  # the named laws that read a noise
-RANGES = {"sign": (-1.0, 1.0), "bernoulli": (0.0, 1.0)}
-ENDLESS_RANGE = (-math.inf, math.inf)
+RANGES = {Law.SIGN: (-1.0, 1.0), Law.BERNOULLI: (0.0, 1.0)}  # of means, where a law has any
 ROUNDS_OF_A_BLOCK = 64  # that a law of a user's draws in one call
 
 
@@ -418,7 +422,7 @@ class RewardLaw:
     def draw(self, arm: int, mean: float, rng: np.random.Generator) -> float:
         """The reward of an arm of that mean, from the next draws of `rng`."""
         if self.kind == Law.TABLE:
-            return float(self.table(rng, np.array([[mean]]), 0)[0, 0])
+            return float(self._drawn(rng, np.array([[mean]]), 0)[0, 0])
         if self.kind == Law.SIGN:
             return 1.0 if rng.random() < (1.0 + mean) / 2.0 else -1.0
         if self.kind == Law.BERNOULLI:
@@ -427,7 +431,26 @@ class RewardLaw:
         gaussian = self.kind == Law.GAUSSIAN
         return mean + noise * (rng.standard_normal() if gaussian else rng.standard_t(self.degrees))
 
-    def table(self, rng: np.random.Generator, means: Floats, first: int) -> Floats:
+    def table(self, stretch: Stretch, seed: int, key: int) -> Floats | None:
+        """The rewards of all arms in the rounds of a stretch, (rounds, K), by a user's law, else None.
+
+        Blocks of rounds are drawn whole, whatever part of one is asked for, so that rewards do not depend on
+        where stretches end; rounds beyond the stretch then have the means of its nearest round.
+        """
+        if self.kind != Law.TABLE:
+            return None
+        first, last = stretch.first, stretch.last
+        means = stretch.means[np.searchsorted(stretch.ends, np.arange(first, last + 1))]
+        found = np.empty_like(means)
+        for block in range((first - 1) // ROUNDS_OF_A_BLOCK, (last - 1) // ROUNDS_OF_A_BLOCK + 1):
+            rounds = np.arange(ROUNDS_OF_A_BLOCK) + block * ROUNDS_OF_A_BLOCK + 1
+            rows = shown(means[np.clip(rounds, first, last) - first])
+            drawn = self._drawn(stream(seed, "rewards", key, block), rows, int(rounds[0]))
+            asked = (rounds >= first) & (rounds <= last)
+            found[rounds[asked] - first] = drawn[asked]
+        return found
+
+    def _drawn(self, rng: np.random.Generator, means: Floats, first: int) -> Floats:
         """The rewards that a function gives for the means of rounds from `first` on, (rounds, K)."""
         given = self.rewards(rng, means)
         try:
@@ -447,14 +470,9 @@ class RewardLaw:
             )
         return found
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """Between which numbers means must lie."""
-        return ENDLESS_RANGE if self.kind == Law.TABLE else RANGES.get(self.rewards, ENDLESS_RANGE)
-
     def refuse(self, means: Floats) -> None:
         """Refuses means, (K,) or (rounds, K), that no reward of this law can have."""
-        low, high = self.range
+        low, high = RANGES.get(self.kind, (-math.inf, math.inf))
         slack = 1e-9
         bad = ~((means >= low - slack) & (means <= high + slack) & np.isfinite(means))
         if bad.any():
@@ -471,17 +489,27 @@ def name_of(thing: object) -> str:
     return f"{known.__module__}:{known.__qualname__}"
 
 
-def reward_law(rewards: object, noise: object, degrees: float, count: int) -> RewardLaw:
+def reward_law(rewards: object, noise: Any, degrees: float, count: int) -> RewardLaw:
     """The law that settings name, for so many arms."""
-    own = callable(rewards)
-    if own:
+    is_own = callable(rewards)
+    if is_own:
         _refuse_other_arguments(rewards)
     else:
         one_of("rewards", rewards, LAWS)
-    is_number = isinstance(noise, float | int | np.generic | np.ndarray) and np.ndim(noise) == 0
-    spread: float | Floats = real("noise", noise, least=0) if is_number else _noises(noise, count)
-    if (own or rewards not in NOISY) and not (isinstance(spread, float) and spread == 1.0):
-        law = "a law of your own has" if own else f"{rewards} rewards have"
+    spread: float | Floats
+    if isinstance(noise, float | int | np.generic | np.ndarray) and np.ndim(noise) == 0:
+        spread = real("noise", noise, least=0)
+    else:
+        try:
+            spread = shown(np.array(noise, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise InvalidSetting(f"noise must be a number, or one for each arm, got {noise!r}") from None
+        if spread.shape != (count,) or not np.all((spread >= 0) & np.isfinite(spread)):
+            raise InvalidSetting(
+                f"noise must be a number from 0 on, or {count} of them, one for each arm, got {noise!r}"
+            )
+    if (is_own or rewards not in NOISY) and not (isinstance(spread, float) and spread == 1.0):
+        law = "a law of your own has" if is_own else f"{rewards} rewards have"
         raise InvalidSetting(f"{law} no noise to be set, got noise={noise!r}")
     kind = LAWS[rewards] if isinstance(rewards, str) else Law.TABLE
     return RewardLaw(rewards, spread, real("degrees", degrees, above=0), count, kind)
@@ -498,51 +526,3 @@ def _refuse_other_arguments(law: Any) -> None:
         raise InvalidSetting(
             f"a law of rewards must be a function of rng and means, in this order; got {name_of(law)}"
         )
-
-
-def _noises(noise: Any, count: int) -> Floats:
-    """The noise of each arm."""
-    try:
-        found: npt.NDArray[np.float64] = np.array(noise, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidSetting(f"noise must be a number, or one for each arm, got {noise!r}") from None
-    if found.shape != (count,) or not np.all((found >= 0) & np.isfinite(found)):
-        raise InvalidSetting(
-            f"noise must be a number from 0 on, or {count} of them, one for each arm, got {noise!r}"
-        )
-    return shown(found)
-
-
-@final
-class RewardSource:
-    """The rewards of one run: each depends on the seed, the round and the arm's mean alone."""
-
-    def __init__(self, law: RewardLaw, seed: int, key: int) -> None:
-        self._law = law
-        self._name: tuple[int, str, int] = (seed, "rewards", key)
-        self.generator = stream(*self._name)  # of a named law, whose rounds go one after the other
-
-    def table(self, stretch: Stretch) -> Floats | None:
-        """The rewards of all arms in the rounds of a stretch, (rounds, K), by a user's law, else None.
-
-        Blocks of rounds are drawn whole, whatever part of one is asked for, so that rewards do not depend on
-        where stretches end; rounds beyond the stretch then have the means of its nearest round.
-        """
-        if self._law.kind != Law.TABLE:
-            return None
-        rounds = np.arange(stretch.first, stretch.last + 1)
-        means = stretch.means[np.searchsorted(stretch.ends, rounds)]
-        found = np.empty_like(means)
-        for block in range(
-            (stretch.first - 1) // ROUNDS_OF_A_BLOCK, (stretch.last - 1) // ROUNDS_OF_A_BLOCK + 1
-        ):
-            whole = np.arange(ROUNDS_OF_A_BLOCK) + block * ROUNDS_OF_A_BLOCK + 1
-            rows = means[np.clip(whole, stretch.first, stretch.last) - stretch.first]
-            drawn = self._law.table(stream(*self._name, block), shown(rows), int(whole[0]))
-            there = (whole >= stretch.first) & (whole <= stretch.last)
-            found[whole[there] - stretch.first] = drawn[there]
-        return found
-
-    def reward(self, arm: int, mean: float) -> float:
-        """The reward of an arm in the next round, by a named law."""
-        return self._law.draw(arm, mean, self.generator)

@@ -19,8 +19,7 @@ from infex.checks import one_of, real, whole
 from infex.core.drawing import draw_arms
 from infex.errors import InvalidSetting
 from infex.lab.environments.base import Late, Link, Moves, Rewards, directed
-from infex.lab.environments.contexts import ChangingInstance, ContextualInstance
-from infex.lab.environments.fixed import LinearInstance
+from infex.lab.environments.instances import ChangingInstance, ContextualInstance, LinearInstance
 from infex.streams import stream
 
 SETS = 3  # of recurring arms
@@ -325,12 +324,3 @@ def _recurring(dim: int, arms: int, rng: np.random.Generator) -> Floats:
         draw_arms(drawn, arms, rng)
         columns[part] = drawn[0]
     return sets.transpose(0, 2, 1)
-
-
-PROBLEMS: dict[str, Callable[..., Any]] = {
-    make.__name__: make
-    for make in (
-        gaussian, changing, lower_bound, sparse, sphere, near_ties, collinear, many_arms, misspecified,
-        contextual,
-    )
-}  # fmt: skip

@@ -17,7 +17,7 @@ from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward
 from infex.features import Disjoint, FeatureMap
 from infex.features.base import unit_of
 from infex.lab.environments import ChangingInstance, ContextualInstance, Instance, LinearInstance, gaussian
-from infex.lab.environments.contexts import OfferSets
+from infex.lab.environments.instances import OfferSets
 from infex.logs import Log
 from infex.logs.arm_features import (
     ArmFeatures,

@@ -6,7 +6,6 @@ A base in Python decides between two calls of the general loop, which plays all 
 from __future__ import annotations
 
 import functools
-import time
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,8 +20,7 @@ from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.lab.environments import ContextualInstance, Instance, LinearInstance, Stretch
-from infex.lab.environments.base import RewardSource, checked_late
-from infex.lab.simulation.run import Run, RunSettings, finished_run, log_spaced
+from infex.lab.simulation.python_loop import RunSettings, log_spaced
 from infex.models.base import Estimator, FitSpec, fit_spec
 from infex.models.ridge import checked_penalty
 from infex.models.state import ModelState
@@ -138,17 +136,14 @@ def forced_rounds(policy: Any, dim: int, first: int, last: int) -> Integers:
     return found
 
 
-def play_compiled(instance: Instance, seed: int, settings: RunSettings, plan: Plan) -> Run:
-    """One run; a base that keeps own data begins without what was learnt before."""
-    begun = time.perf_counter()
-    learnt = settings.learnt
-    sums = None if learnt is None else learnt.sufficient_statistics().sums
-    if instance.is_plain and plan.is_plain:
-        assert isinstance(instance, LinearInstance)
-        run: FixedArmsRun | GeneralRun = _play_fixed(instance, seed, settings, plan, sums)
-    else:
-        run = _play_general(instance, seed, settings, plan, sums)
-    return finished_run(run, instance, seed, settings, time.perf_counter() - begun, run.log_det_ratio)
+def play_compiled(
+    instance: Instance, seed: int, settings: RunSettings, plan: Plan
+) -> FixedArmsRun | GeneralRun:
+    """What one run gave; a base that keeps own data begins without what was learnt before."""
+    sums = None if settings.learnt is None else settings.learnt.sufficient_statistics().sums
+    if plan.is_plain and instance.is_plain and isinstance(instance, LinearInstance):
+        return _play_fixed(instance, seed, settings, plan, sums)
+    return _play_general(instance, seed, settings, plan, sums)
 
 
 def _play_fixed(
@@ -180,16 +175,15 @@ def _play_fixed(
 def _play_general(
     instance: Instance, seed: int, settings: RunSettings, plan: Plan, sums: Floats | None
 ) -> GeneralRun:
-    spec, late, controls = plan.spec, checked_late(instance.late), plan.spec.controls or ControlsSpec()
+    spec, controls = plan.spec, plan.spec.controls or ControlsSpec()
     rng = stream(seed, "policy", settings.label, instance.key)
-    source = RewardSource(instance.law, seed, instance.key)
     model, explored = _models(instance, settings, plan, sums)
     run = GeneralRun(
         model,
         spec.core_base,
         instance.law.kind,
         instance.law.noises,
-        source.generator,
+        instance.draws(seed),
         rng,
         settings.horizon,
         log_spaced(settings.horizon),
@@ -201,7 +195,7 @@ def _play_general(
         controls=[row.control for row in controls.rows],
         spacing=controls.spacing,
         span=controls.span,
-        delays=None if late is None else late.delays(seed, instance.key, settings.horizon),
+        delays=instance.delays(seed, settings.horizon),
         narrows=settings.narrows,
         steady=instance.is_plain,
         record=settings.record,
@@ -209,7 +203,7 @@ def _play_general(
     decider = BaseInPython(settings.policy, model, explored, instance, rng) if plan.in_python else None
     for stretch in instance.stretches(seed, settings.horizon):
         first, last, ends, means, offers = stretch
-        rewards = source.table(stretch)
+        rewards = instance.law.table(stretch, seed, instance.key)
         if plan.forced is not None and plan.forced.forces:
             exploring = forced_rounds(cast(Any, settings.policy), instance.dim, first, last)
         else:

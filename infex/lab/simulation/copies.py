@@ -12,7 +12,7 @@ import numpy as np
 
 from infex.checks import DATA_KINDS, copied
 from infex.lab.environments import Instance, LinearInstance
-from infex.lab.environments.contexts import OfferSets
+from infex.lab.environments.instances import OfferSets
 from infex.policies.base import policy_info
 
 IMMUTABLE_KINDS = (*DATA_KINDS, np.generic, FunctionType, BuiltinFunctionType, type, OfferSets)

@@ -1,14 +1,20 @@
-"""`play` and `play_many`: whole runs of a policy on a problem."""
+"""`play` and `play_many`: whole runs of a policy on a problem, and what they gave."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, final
 
+import numpy as np
+
+from infex.arrays import Floats, Integers
 from infex.checks import callers_level, whole
-from infex.errors import InvalidSetting
+from infex.core.runs import Law
+from infex.errors import InvalidSetting, NotKept
 from infex.lab.environments import (
     ChangingInstance,
     ContextualInstance,
@@ -16,11 +22,13 @@ from infex.lab.environments import (
     Instance,
     LinearInstance,
     OwnInstance,
+    RandomWalk,
+    Steps,
+    Turning,
 )
 from infex.lab.simulation.compiled import Plan, plan_of, play_compiled
 from infex.lab.simulation.copies import own_copies
-from infex.lab.simulation.python_loop import play_in_python
-from infex.lab.simulation.run import Run, RunSettings
+from infex.lab.simulation.python_loop import RunSettings, log_spaced, play_in_python
 from infex.models import Ridge
 from infex.models.base import Estimator, checked_estimator
 from infex.models.pending import PendingWay, narrows
@@ -28,9 +36,58 @@ from infex.models.ridge import RidgeModel
 from infex.models.ridge_bank import RidgeBankModel
 from infex.policies.base import Policy, checked, for_problem, policy_info, resolve_defaults
 from infex.policies.ucb import warn_of_large
-from infex.registry import stream_name
+from infex.registry import label_of, stream_name
 
 MOST_ROUNDS = 10**15  # floats count them exactly
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One run: regret and where it came from, explorations, time, and pulls of every arm.
+
+    It is that of a `policy` on an `instance` over a `horizon`, from a `seed`. `regret` is the
+    pseudo-regret, with true means: `regret_exploring` came from the rounds that `explored`, and
+    `regret_greedy` from the others; `points` are rounds and the regret up to them. `optimal` is how
+    often a best arm was played, `counts` how often each; `seconds` is its processor time, and
+    `log_det_ratio` alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
+    gap of the arm that was played) of every round.
+    """
+
+    instance: Instance = field(repr=False)
+    policy: Any
+    horizon: int
+    seed: int
+    regret_exploring: float
+    regret_greedy: float
+    explored: int
+    optimal: int
+    seconds: float
+    log_det_ratio: float
+    counts: Integers = field(repr=False)
+    points: tuple[Integers, Floats] = field(repr=False)
+    arms: Integers | None = field(repr=False, default=None)
+    rewards: Floats | None = field(repr=False, default=None)
+    losses: Floats | None = field(repr=False, default=None)
+
+    def __repr__(self) -> str:
+        return (
+            f"Run(regret={self.regret:.6g}, explored={self.explored}, horizon={self.horizon}, "
+            f"seed={self.seed}, policy={label_of(self.policy)})"
+        )
+
+    @property
+    def regret(self) -> float:
+        """The regret of all rounds."""
+        return self.regret_greedy + self.regret_exploring
+
+    def curve(self, every_round: bool = False) -> tuple[Integers, Floats]:
+        """Rounds and the regret up to them: log-spaced, or `every_round` if the run was recorded."""
+        if not every_round:
+            return self.points
+        if self.losses is None:
+            raise NotKept("rounds were not recorded; play with record=True")
+        return np.arange(1, self.horizon + 1), np.cumsum(self.losses)
 
 
 def play(
@@ -66,10 +123,8 @@ def play(
     >>> run.explored
     50
     """
-    problem = checked_instance(instance)
-    return play_copies(
-        problem, seed, _settings([problem], policy, horizon, penalty, record, estimator, pending)
-    )
+    more: Any = {"penalty": penalty, "record": record, "estimator": estimator, "pending": pending}
+    return play_many([instance], policy, horizon, [seed], workers=1, **more)[0]
 
 
 def play_many(
@@ -122,37 +177,6 @@ def play_many(
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
     threads = whole("workers", cores() if workers is None else workers, least=1)
-    settings = _settings(problems, policy, horizon, penalty, record, estimator, pending)
-    plan = plan_of(*own_copies(policy=settings.policy, estimator=settings.estimator))
-    if learnt is not None:
-        refuse_beginning(learnt, problems, plan)
-        settings = settings._replace(learnt=learnt)
-
-    def alone(task: tuple[Instance, int]) -> Run:
-        return play_copies(*task, settings)
-
-    if plan is None or plan.calls_user or any(has_own_code(problem) for problem in problems):
-        threads = 1  # a user's code is not called from several threads at once
-    if threads == 1:
-        return [alone(task) for task in tasks]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(alone, tasks))
-
-
-def _settings(
-    problems: Iterable[Instance],
-    policy: Policy,
-    horizon: int,
-    penalty: float,
-    record: bool,
-    estimator: Estimator | None,
-    pending: PendingWay,
-) -> RunSettings:
-    """What `play` was given, checked, with defaults filled in.
-
-    Warns if the means of fixed arms are far beyond the settings of the policy.
-    """
-    narrowing = narrows(pending)
     checked("policy", policy)
     horizon = checked_horizon(horizon)
     policy = resolve_defaults(policy, 1.0 / horizon)
@@ -161,8 +185,22 @@ def _settings(
         largest = problem.largest if isinstance(problem, LinearInstance) else 0.0
         if reward_bound is not None and largest > reward_bound:
             warn_of_large(policy, largest, callers_level())
-    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    return RunSettings(policy, stream_name(policy), horizon, penalty, record, estimator, narrowing)
+    estimator = checked_estimator(estimator)
+    if type(estimator) is Ridge:  # what is played without an estimator
+        penalty, estimator = penalty if estimator.penalty is None else estimator.penalty, None
+    settings = RunSettings(
+        policy, stream_name(policy), horizon, penalty, record, estimator, narrows(pending), learnt
+    )
+    if threads > 1 or learnt is not None:
+        plan = plan_of(*own_copies(policy=policy, estimator=estimator))
+        if learnt is not None:
+            refuse_beginning(learnt, problems, plan)
+        if plan is None or plan.calls_user or any(has_own_code(problem) for problem in problems):
+            threads = 1  # a user's code is not called from several threads at once
+    if threads == 1:
+        return [play_copies(*task, settings) for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda task: play_copies(task[0], task[1], settings), tasks))
 
 
 def play_copies(instance: Instance, seed: int, settings: RunSettings) -> Run:
@@ -176,20 +214,28 @@ def play_copies(instance: Instance, seed: int, settings: RunSettings) -> Run:
     policy = for_problem(policy, problem, settings.horizon)
     own = settings._replace(policy=policy, estimator=estimator)
     plan = plan_of(policy, estimator)
+    begun = time.perf_counter()
     if plan is not None and plan.can_play(problem):
-        run = play_compiled(problem, seed, own, plan)
+        counted: Any = play_compiled(problem, seed, own, plan)
     else:
-        run = play_in_python(problem, seed, own)
-    if run.policy is settings.policy and run.instance is instance:
-        return run
-    return dataclasses.replace(run, policy=settings.policy, instance=instance)
-
-
-def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Estimator | None]:
-    """The penalty and the estimator of a run: ridge regression is what is played without one."""
-    if type(estimator) is not Ridge:
-        return penalty, estimator
-    return penalty if estimator.penalty is None else estimator.penalty, None
+        counted = play_in_python(problem, seed, own)
+    return Run(
+        instance=instance,
+        policy=settings.policy,
+        horizon=settings.horizon,
+        seed=seed,
+        regret_exploring=counted.regret_exploring,
+        regret_greedy=counted.regret_greedy,
+        explored=counted.explored,
+        optimal=counted.optimal,
+        seconds=time.perf_counter() - begun,
+        log_det_ratio=counted.log_det_ratio,
+        counts=counted.counts,
+        points=(log_spaced(settings.horizon), counted.curve),
+        arms=counted.arms if settings.record else None,
+        rewards=counted.rewards if settings.record else None,
+        losses=counted.losses if settings.record else None,
+    )
 
 
 def checked_horizon(horizon: object) -> int:
@@ -217,10 +263,13 @@ def checked_instance(instance: object) -> Instance:
 
 def has_own_code(instance: Instance) -> bool:
     """Does playing it call a user's Python?"""
-    if isinstance(instance, OwnInstance) or instance.mean is not None:
-        return True
-    drawn = isinstance(instance, ChangingInstance | ContextualInstance) and instance.contexts is not None
-    return drawn or not isinstance(instance.rewards, str)
+    own = (getattr(instance, name, None) for name in ("environment", "mean", "contexts"))
+    moves = getattr(instance, "moves", None)
+    return (
+        any(each is not None for each in own)
+        or instance.law.kind == Law.TABLE
+        or not isinstance(moves, Steps | Turning | RandomWalk | None)
+    )
 
 
 def cores() -> int:

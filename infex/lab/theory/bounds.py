@@ -379,7 +379,7 @@ _cached_counts = lru_cache(maxsize=16)(_counts_on_grid)  # of built-in schedules
 def _greedy_taus(setting: Setting, schedule: Schedule, delta: float, start: int) -> tuple[Rounds, Rounds]:
     """tau_1 and tau_12: what the greedy rounds after tau_0, `start`, may cost, compared with a line."""
     grid, grid_times = _grid()
-    on_grid = (_cached_counts if isinstance(schedule, BuiltinSchedule) else _counts_on_grid)(schedule)
+    on_grid = _cached_counts(schedule) if isinstance(schedule, BuiltinSchedule) else _counts_on_grid(schedule)
     later = bisect_right(grid, start)
     points = [start, *grid[later:]]
     times = np.concatenate([[float(start)], grid_times[later:]])

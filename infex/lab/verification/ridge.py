@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def _explored(policy: Policy, horizon: int) -> Bools:
     return np.full(horizon, not isinstance(policy, Greedy))
 
 
-Share = Callable[[Replay], Floats]
+Share = TypeVar("Share", bound=Callable[[Replay], Floats])
 
 
 @lru_cache(maxsize=2)

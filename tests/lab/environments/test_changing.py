@@ -7,7 +7,7 @@ import pytest
 
 from infex.errors import InfexError
 from infex.lab.environments import ChangingInstance, changing
-from infex.lab.environments import contexts as module
+from infex.lab.environments import instances as module
 from infex.lab.environments.base import gaps_below
 
 THETA = np.array([0.6, 0.0, -0.8])
@@ -156,7 +156,7 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
         ),
         (
             lambda: all_arms(ChangingInstance(theta=THETA, arms=2, contexts=lambda rng: np.eye(3)), 0, 9),
-            "contexts of round 1 must be 2 arms, got 3",
+            "there must be 2 arms in every round; round 1 has 3",
         ),
         (
             lambda: all_arms(ChangingInstance(theta=THETA, arms=3, contexts=lambda rng: 2 * np.eye(3)), 0, 9),

@@ -32,7 +32,7 @@ from infex.lab.environments import (
     turning,
     walk,
 )
-from infex.lab.environments.base import RewardSource, Stretch, reward_law
+from infex.lab.environments.base import Stretch, reward_law
 from infex.testing import EnvironmentContract
 from tests import stateful
 
@@ -221,8 +221,8 @@ def test_attributes_of_a_problem_of_ones_own_are_nobodys_business() -> None:
 
 def test_student_rewards_have_students_law() -> None:
     instance = LinearInstance([[1.0]], [0.25], rewards="student", degrees=2.0, noise=0.5)
-    source = RewardSource(instance.law, 1, instance.key)
-    drawn = np.array([source.reward(0, 0.25) for _ in range(4000)])
+    draws = instance.draws(1)
+    drawn = np.array([instance.reward(0, draws) for _ in range(4000)])
     assert _distance((drawn - 0.25) / 0.5, lambda x: 0.5 + x / (2.0 * math.sqrt(2.0 + x * x))) < FAR
 
 
@@ -237,8 +237,8 @@ def _distance(drawn: Any, law: Any) -> float:
 def test_noise_may_differ_by_arm() -> None:
     instance = LinearInstance(EYE, [0.5, 0.1], rewards="gaussian", noise=[0.1, 2.0])
     for arm, noise in enumerate((0.1, 2.0)):
-        source = RewardSource(instance.law, 1, instance.key)
-        drawn = np.array([source.reward(arm, 0.0) for _ in range(4000)])
+        draws = instance.draws(1)
+        drawn = np.array([instance.law.draw(arm, 0.0, draws) for _ in range(4000)])
         assert _distance(drawn / noise, lambda x: 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))) < FAR
 
 
@@ -251,20 +251,19 @@ def test_rewards_of_ones_own_law_do_not_depend_on_where_stretches_end(
         return rng.standard_normal(means.shape) + means * rng.integers(3, size=means.shape) + rng.random()
 
     means = np.random.default_rng(seed).random((300, 3))
-    source = RewardSource(reward_law(thrice, 1.0, 3.0, 3), seed, 7)
-    whole = source.table(Stretch(1, 300, np.arange(1, 301), means))
+    law = reward_law(thrice, 1.0, 3.0, 3)
+    whole = law.table(Stretch(1, 300, np.arange(1, 301), means), seed, 7)
     part = Stretch(
         first, first + count - 1, np.arange(first, first + count), means[first - 1 : first + count - 1]
     )
     assert whole is not None
-    np.testing.assert_array_equal(source.table(part), whole[first - 1 : first + count - 1])
+    np.testing.assert_array_equal(law.table(part, seed, 7), whole[first - 1 : first + count - 1])
 
 
 def test_a_law_of_ones_own_is_given_the_means_of_each_round() -> None:
     ends, means = np.array([70, 130]), np.array([[0.1, 0.2], [0.3, 0.4]])
-    table = RewardSource(reward_law(lambda rng, means: means, 1.0, 3.0, 2), 1, 2).table(
-        Stretch(1, 130, ends, means)
-    )
+    law = reward_law(lambda rng, means: means, 1.0, 3.0, 2)
+    table = law.table(Stretch(1, 130, ends, means), 1, 2)
     np.testing.assert_array_equal(table, np.repeat(means, [70, 60], axis=0))
 
 

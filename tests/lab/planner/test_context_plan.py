@@ -13,7 +13,7 @@ from infex.cli.main import main
 from infex.errors import InfexError, InvalidArms, InvalidReward, InvalidSetting, LargeReward
 from infex.lab import plan, play_many
 from infex.lab.environments import ChangingInstance, ContextualInstance
-from infex.lab.environments.contexts import OfferSets
+from infex.lab.environments.instances import OfferSets
 from infex.lab.planner.beliefs import belief_of_log, with_map
 from infex.logs import Log, write
 from infex.logs.columns import map_named

@@ -8,7 +8,7 @@ import pytest
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, every, stretched
 from infex.errors import NotKept
 from infex.lab import play, play_many
-from infex.lab.environments import ChangingInstance, changing, contexts
+from infex.lab.environments import ChangingInstance, changing, instances
 from infex.lab.simulation import Run, simulator
 from infex.policies import Uniform
 from infex.policies.base import resolve_defaults
@@ -55,7 +55,7 @@ def test_compiled_and_interpreted_runs_are_the_same(
     policy: Any, instance: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fast = play(instance, policy, 200, 7, record=True, penalty=0.7)
-    monkeypatch.setattr(contexts, "BLOCK", 333)
+    monkeypatch.setattr(instances, "BLOCK", 333)
     assert_same(interpreted(policy, instance, 200, 7, record=True, penalty=0.7), fast)
     assert_same(play(instance, policy, 200, 7, record=True, penalty=0.7), fast)
 

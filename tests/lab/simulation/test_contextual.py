@@ -25,8 +25,8 @@ from infex import (
 )
 from infex.errors import InvalidArms, InvalidSetting
 from infex.lab import Sweep, play, play_many
-from infex.lab.environments import ContextualInstance, contexts, contextual, late, steps
-from infex.lab.simulation import python_loop
+from infex.lab.environments import ContextualInstance, contextual, instances, late, steps
+from infex.lab.simulation import simulator
 from infex.policies import ContextReduction, FixedBonusUCB, HybridTS, Uniform
 from infex.testing import EnvironmentContract
 from tests.lab.simulation.in_python import assert_same
@@ -79,7 +79,7 @@ def test_compiled_and_interpreted_runs_are_the_same(
     policy: Any, instance: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fast = play(instance, policy, 150, 7, record=True, penalty=0.7)
-    monkeypatch.setattr(contexts, "BLOCK", 333)
+    monkeypatch.setattr(instances, "BLOCK", 333)
     assert_same(interpreted(policy, instance, 150, 7, record=True, penalty=0.7), fast)
     assert_same(play(instance, policy, 150, 7, record=True, penalty=0.7), fast)
 
@@ -89,7 +89,7 @@ def test_plain_policies_are_played_by_the_compiled_loop(policy: Any, monkeypatch
     def refuse(*given: object) -> None:
         raise AssertionError("it is played in Python")
 
-    monkeypatch.setattr(python_loop, "PythonLoop", refuse)
+    monkeypatch.setattr(simulator, "play_in_python", refuse)
     assert play(INSTANCES["sign"], policy, 10).horizon == 10
 
 

@@ -24,7 +24,7 @@ from infex import (
 )
 from infex.errors import InvalidReward
 from infex.lab import play_many
-from infex.lab.environments import LinearInstance, fixed, gaussian
+from infex.lab.environments import LinearInstance, gaussian, instances
 from infex.lab.simulation import play
 from infex.lab.simulation.compiled import plan_of
 from infex.models import Discounted, Lasso, Logistic, Weighted, Windowed
@@ -100,7 +100,7 @@ def test_many_runs_and_long_runs_are_those_of_one_by_one(monkeypatch: pytest.Mon
         for run in many:
             assert_same(run, play(run.instance, policy, 120, run.seed, **more))
         with monkeypatch.context() as patch:
-            patch.setattr(fixed, "STRETCH", 31)
+            patch.setattr(instances, "STRETCH", 31)
             np.testing.assert_array_equal(play(problems[0], policy, 120, **more).arms, many[0].arms)
 
 

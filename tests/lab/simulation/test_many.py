@@ -99,3 +99,19 @@ def test_a_learner_starts_each_run_as_it_was_given() -> None:
 def test_bad_calls_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InfexError, match=message):
         call()
+
+
+def test_a_users_way_of_moving_is_called_from_one_thread_alone() -> None:
+    threads = set()
+
+    class Still:
+        def path(self, theta: Any, rng: Any) -> Any:
+            threads.add(threading.get_ident())
+            return self
+
+        def rows(self, first: int, last: int) -> Any:
+            return np.array([last]), np.array([[0.5, 0.1]])
+
+    instance = LinearInstance([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.1], moves=Still())
+    play_many(instance, LinUCB(), 10, seeds=range(8), workers=4)
+    assert threads == {threading.get_ident()}

@@ -161,15 +161,13 @@ def test_runs_go_on_where_the_stretch_before_stopped(monkeypatch: pytest.MonkeyP
         (Infex(LinUCB(), until_certain(every(2), scale=0.05)), Lasso(strength=0.02)),
         (EpsilonGreedy(rate=0.2), Windowed(size=9)),
     ]
-    from infex.lab.environments import contexts
-    from infex.lab.environments import fixed as fixed_arms
+    from infex.lab.environments import instances
 
     for anew in (False, True):
         instance = problem(anew, 4, turning(50), late(mean=6), False, {})
         whole = [play(instance, policy, 150, record=True, estimator=each) for policy, each in chosen]
         with monkeypatch.context() as patch:
-            for module in (contexts, fixed_arms):
-                patch.setattr(module, "BLOCK", 24 * 7)
+            patch.setattr(instances, "BLOCK", 24 * 7)
             for (policy, each), run in zip(chosen, whole, strict=True):
                 again = play(instance, policy, 150, record=True, estimator=each)
                 np.testing.assert_array_equal(again.arms, run.arms)

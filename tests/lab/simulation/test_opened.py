@@ -11,7 +11,6 @@ from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, every, jittered
 from infex.errors import InvalidReward
 from infex.lab import play, play_many
 from infex.lab.environments import changing, gaussian, late, steps, turning, walk
-from infex.lab.environments.base import RewardSource
 from infex.models import Discounted
 from infex.policies import Uniform
 from tests.lab.simulation.in_python import assert_same, in_python
@@ -78,7 +77,7 @@ def slow_linucb(
 ) -> tuple[list[int], float]:
     """INFEX(LinUCB, every period) by the book, rewards told when they are due."""
     gram, moment = np.eye(instance.dim), np.zeros(instance.dim)
-    source = RewardSource(instance.law, seed, instance.key)
+    draws = instance.draws(seed)
     delays = np.zeros(horizon) if instance.late is None else instance.late.delays(seed, instance.key, horizon)
     waiting: list[tuple[float, Any, float]] = []
     chosen, regret = [], 0.0
@@ -93,7 +92,7 @@ def slow_linucb(
                 beta = np.sqrt(np.linalg.slogdet(gram)[1] + 2 * np.log(1 / delta)) + 1
                 scores = scores + beta * np.array([np.sqrt(x @ np.linalg.solve(seen, x)) for x in arms])
             arm = int(np.argmax(scores >= scores.max() - 1e-12))
-            reward = source.reward(arm, float(means[arm]))
+            reward = instance.law.draw(arm, float(means[arm]), draws)
             regret += means.max() - means[arm]
             chosen.append(arm)
             due = t + int(delays[t - 1]) if delays[t - 1] >= 0 else np.inf

@@ -12,8 +12,7 @@ from infex import Bandit, Choice, Infex, LinTS, LinUCB, best, every, jittered
 from infex.errors import InvalidSetting
 from infex.lab import play, play_many, stream
 from infex.lab.environments import changing, gaussian, late
-from infex.lab.environments.base import RewardSource
-from infex.lab.simulation.run import Run
+from infex.lab.simulation import Run
 from infex.models import Discounted, Logistic
 from infex.registry import stream_name
 from tests.lab.simulation.in_python import assert_same, in_python
@@ -58,7 +57,7 @@ def asked_and_told(
     bandit = Bandit(policy=policy, estimator=estimator, pending=pending, **place)
     bandit._draws = Draws(run, policy)  # type: ignore[assignment]
     delays = instance.late.delays(run.seed, instance.key, run.horizon)
-    source = RewardSource(instance.law, run.seed, instance.key)
+    draws = instance.draws(run.seed)
     due: defaultdict[int, list[Any]] = defaultdict(list)
     arms, explored = [], []
     for stretch in instance.stretches(run.seed, run.horizon):
@@ -66,7 +65,7 @@ def asked_and_told(
             offered = {} if fixed else {"arms": stretch.columns[t - stretch.first].T}
             means = stretch.means[np.searchsorted(stretch.ends, t)]
             decision = bandit.ask(**offered)
-            reward = source.reward(decision.arm, float(means[decision.arm]))
+            reward = instance.law.draw(decision.arm, float(means[decision.arm]), draws)
             arms.append(decision.arm)
             explored.append(decision.explored)
             if delays[t - 1] >= 0:

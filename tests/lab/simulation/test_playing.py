@@ -29,8 +29,8 @@ from infex import (
 from infex.core.posterior import RidgePosterior
 from infex.core.ridge import Ridge
 from infex.errors import InfexError, InvalidChoice, NotKept
-from infex.lab.environments import ChangingInstance, LinearInstance, fixed, gaussian
-from infex.lab.simulation import Run, compiled, play, python_loop, simulator
+from infex.lab.environments import ChangingInstance, LinearInstance, gaussian
+from infex.lab.simulation import Run, compiled, play, simulator
 from infex.models import Posterior
 from infex.policies import OLSBandit, Uniform
 from infex.policies.base import policy_info, resolve_defaults
@@ -192,20 +192,20 @@ def test_a_run_adds_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "policy", "instance"),
+    ("policy", "instance"),
     [
-        (compiled, LinUCB(), gaussian(dim=2, arms=3, seed=1)),
-        (python_loop, Plain(LinUCB()), gaussian(dim=2, arms=3, seed=1)),
-        (compiled, OLSBandit(), gaussian(dim=2, arms=3, seed=1)),
-        (compiled, LinUCB(), ChangingInstance(theta=[0.5, 0.1], arms=3)),
-        (python_loop, Plain(LinUCB()), ChangingInstance(theta=[0.5, 0.1], arms=3)),
+        (LinUCB(), gaussian(dim=2, arms=3, seed=1)),
+        (Plain(LinUCB()), gaussian(dim=2, arms=3, seed=1)),
+        (OLSBandit(), gaussian(dim=2, arms=3, seed=1)),
+        (LinUCB(), ChangingInstance(theta=[0.5, 0.1], arms=3)),
+        (Plain(LinUCB()), ChangingInstance(theta=[0.5, 0.1], arms=3)),
     ],
     ids=["compiled", "interpreted", "ordinary least squares", "changing", "changing, interpreted"],
 )
 def test_a_run_has_the_seconds_between_its_start_and_its_end(
-    module: Any, policy: Any, instance: Any, monkeypatch: pytest.MonkeyPatch
+    policy: Any, instance: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "time", Clock(tick=2.5))
+    monkeypatch.setattr(simulator, "time", Clock(tick=2.5))
     assert play(instance, policy, 20).seconds == 2.5
 
 
@@ -219,7 +219,7 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         Infex(LinUCB(), power(0.5)),
     ]
     whole = [play(instance, policy, 3000, record=True) for policy in policies]
-    monkeypatch.setattr(fixed, "STRETCH", 97)
+    monkeypatch.setattr("infex.lab.environments.instances.STRETCH", 97)
     for policy, run in zip(policies, whole, strict=True):
         cut = play(instance, policy, 3000, record=True)
         np.testing.assert_array_equal(cut.arms, run.arms)
@@ -272,7 +272,7 @@ def test_a_schedule_may_play_runs_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
             return super().explores(t)
 
     instance = gaussian(dim=2, arms=3, seed=1)
-    monkeypatch.setattr(fixed, "STRETCH", 97)
+    monkeypatch.setattr("infex.lab.environments.instances.STRETCH", 97)
     runs = [play(instance, Infex(LinTS(), make(5)), 400, record=True) for make in (Thinking, Moody)]
     uniforms = instance.draws(0).random(400)
     for run in runs:

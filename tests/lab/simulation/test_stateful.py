@@ -25,7 +25,7 @@ from infex import (
 )
 from infex.core.choosing import smallest_eigenvalue
 from infex.lab import play_many
-from infex.lab.environments import LinearInstance, fixed, gaussian
+from infex.lab.environments import LinearInstance, gaussian
 from infex.lab.simulation import play
 from infex.policies import (
     UCB1,
@@ -161,7 +161,7 @@ def test_lasso_bandits_are_the_same_to_the_last_bit(
 def test_lasso_bandits_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = gaussian(dim=4, arms=12, seed=1)
     whole = [play(instance, policy, 300, record=True) for policy in (LassoBandit(), AgnosticLassoBandit())]
-    monkeypatch.setattr(fixed, "STRETCH", 97)
+    monkeypatch.setattr("infex.lab.environments.instances.STRETCH", 97)
     for run in whole:
         np.testing.assert_array_equal(play(instance, run.policy, 300, record=True).arms, run.arms)
 
@@ -189,7 +189,7 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         Infex(LinTS(), budget(every(2), 9, window=110), data="own"),
     ]
     whole = [play(instance, policy, 1000, record=True) for policy in chosen]
-    monkeypatch.setattr(fixed, "STRETCH", 97)
+    monkeypatch.setattr("infex.lab.environments.instances.STRETCH", 97)
     for policy, run in zip(chosen, whole, strict=True):
         np.testing.assert_array_equal(play(instance, policy, 1000, record=True).arms, run.arms)
 
