@@ -36,7 +36,7 @@ def further(expression: str) -> float:
 
 def rivals_of(found: Plan) -> list[str]:
     """All of the menu, and the first candidates that were never dropped."""
-    listed = [entry.judged.expression for entry in found.menu]
+    listed = [entry.figures.expression for entry in found.menu]
     return listed + [each.expression for each in found.candidates if each.alive][:8]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,6 @@ from infex.lab.environments import ChangingInstance, ContextualInstance, Instanc
 from infex.lab.environments.instances import OfferSets
 from infex.logs import Log
 from infex.logs.arm_features import (
-    ArmFeatures,
     LogSums,
     OuterFeatures,
     Residuals,
@@ -59,8 +58,11 @@ class Belief:
     their Gaussian posterior, and every run begins with what they have taught: `learnt`. Where arms change
     from round to round, they are drawn from `offers`; with one row each, `offers` are contexts, and every
     arm has a parameter of its own: `mean` is (K, c). `penalty` is that of the runs. `noise_by` says
-    where the noise is from, if there is a log.
+    where the noise is from, if there is a log, and `logged` how many rewards it has.
     """
+
+    problem: ClassVar[str] = ""
+    own_code: ClassVar[bool] = False
 
     dim: int
     count: int
@@ -75,6 +77,7 @@ class Belief:
     offers: OfferSets | None = None
     penalty: float = 1.0
     noise_by: str = ""
+    logged: int = 0
 
     def instance(self, number: int, seed: int) -> PlannedProblem:
         """One of the problems."""
@@ -104,18 +107,21 @@ class GivenProblem:
     call a user's Python.
     """
 
+    longest: ClassVar[float] = 1.0
+    learnt: ClassVar[None] = None
+    offers: ClassVar[None] = None
+    penalty: ClassVar[float] = 1.0
+    noise_by: ClassVar[str] = ""
+    logged: ClassVar[int] = 0
     spec: ProblemSpec
     dim: int
     count: int
     noise: float
     bound: float
     own_code: bool
-    longest: float = 1.0
-    learnt: None = None
-    penalty: float = 1.0
 
     @property
-    def label(self) -> str:
+    def problem(self) -> str:
         """The problem as a text."""
         return self.spec.label
 
@@ -139,7 +145,7 @@ def given_problem(problem: object, noise: float | None, bound: float, seed: int)
     known = GivenProblem(found[0], 0, 0, noise, real("bound", bound, above=0), own_code=True)
     first = known.instance(0, seed)
     if first.count < 2:
-        raise InvalidArms(f"{known.label} has one arm, so there is nothing to choose")
+        raise InvalidArms(f"{known.problem} has one arm, so there is nothing to choose")
     return replace(known, dim=first.dim, count=first.count, own_code=has_own_code(first))
 
 
@@ -153,42 +159,73 @@ def belief(
     arms_count: int | None,
     noise: float | None,
     bound: float,
-    logged: tuple[Any, Any] | None,
+    logged: tuple[Any, Any] | Log | None,
+    features: FeatureMap | None = None,
 ) -> Belief:
     """A belief from a user's settings; if an arm is longer than 1, all are divided by the greatest length.
 
     Without `noise` it is that of logged rewards, else 1.
     """
+    if isinstance(logged, Log):
+        log = with_map(logged, features)
+        if log.arms is None or log.offers is not None or log.offered is not None:
+            if any(each is not None for each in (arms, labels, dim, arms_count)):
+                raise InvalidSetting(
+                    "this log says what its arms look like: leave out arms, dim and arms_count"
+                )
+            return belief_of_log(log, noise, bound)
+        played: Any = log.arm[log.rewarded].tolist()
+        names = log.labels if arms is not None or labels is None else tuple(labels)
+        if arms is None:  # else they are a user's own features, in any order if they have labels
+            arms, labels = log.arms, names
+        if labels is not None:
+            played = [arm if names is None else names[arm] for arm in played]
+        logged = (played, log.reward[log.rewarded])
+    elif features is not None:
+        raise InvalidSetting("features need logged=, a log whose contexts they are for")
     bound = real("bound", bound, above=0)
-    known_noise = 1.0 if noise is None else real("noise", noise, above=0)
+    given_noise = None if noise is None else real("noise", noise, above=0)
     if arms is None:
         if logged is not None or labels is not None:
             raise InvalidSetting("logged rewards and labels need the arms that they are of")
         if dim is None or arms_count is None:
             raise InvalidSetting("give the arms, or their dim and arms_count")
-        return Belief(
-            whole("dim", dim, least=1), whole("arms_count", arms_count, least=2), known_noise, bound
-        )
+        count = whole("arms_count", arms_count, least=2)
+        return Belief(whole("dim", dim, least=1), count, given_noise or 1.0, bound)
     if dim is not None or arms_count is not None:
         raise InvalidSetting("give either the arms, or their dim and arms_count")
     rows = _rows(arms)
     longest = rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
     columns = columns_of(rows / longest)
-    names = labels_of(None if labels is None else [str(label) for label in labels], len(rows))
+    found = labels_of(None if labels is None else [str(label) for label in labels], len(rows))
     prior = Belief(
-        columns.shape[0],
+        len(columns),
         len(rows),
-        known_noise,
+        given_noise or 1.0,
         float(f"{bound * longest:.6g}"),
         columns.T.copy(),
         longest,
-        labels=None if names is None else [str(name) for name in names],
+        labels=None if found is None else [str(name) for name in found],
     )
     if logged is None:
         return prior
     if not isinstance(logged, (tuple, list)) or len(logged) != 2:
         raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
-    return _posterior_of_arms(prior, *logged, given_noise=noise)
+    which, values = _indices(logged[0], prior), _rewards(logged[1])
+    if which.shape != values.shape or which.ndim != 1:
+        raise InvalidReward(
+            f"logged rewards must be as many as their arms, got {values.shape} and {which.shape}"
+        )
+    weights = np.ones(values.size)
+
+    def ridge(penalty: float) -> RidgeModel:
+        model = RidgeModel(columns, penalty)
+        model.bulk_update(DesignRows.on_arms(which), values, weights)
+        return model
+
+    sums = sums_over(columns.T[which], values, weights > 0)
+    known = _posterior([sums], given_noise, prior.bound, longest, ridge)
+    return replace(prior, learnt=ridge(1.0), **known)  # with the penalty of simulated runs
 
 
 def _rows(arms: ArrayLike) -> Floats:
@@ -221,45 +258,18 @@ def _rows(arms: ArrayLike) -> Floats:
     return rows
 
 
-def _posterior_of_arms(
-    prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, given_noise: float | None
-) -> Belief:
-    """The posterior after logged rewards, with the prior N(0, bound^2/d I)."""
-    rows = prior.arms
-    assert rows is not None
-    which = _indices(arms, prior)
+def _rewards(rewards: ArrayLike) -> Floats:
+    """Logged rewards as numbers."""
     try:
         values = np.array(rewards, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidReward(f"logged rewards must be numbers, got {str(rewards)[:80]!r}") from None
-    if which.shape != values.shape or which.ndim != 1:
-        raise InvalidReward(
-            f"logged rewards must be as many as their arms, got {values.shape} and {which.shape}"
-        )
     fits = np.abs(values) <= LARGEST_REWARD
     if not fits.all():
         raise InvalidReward(
             f"logged rewards must be finite, and no larger than {LARGEST_REWARD:g}, got {values[~fits][0]:g}"
         )
-    sums = sums_over(rows[which], values, np.ones(values.size, dtype=bool))
-    noise, words = noise_of_log(residuals_of(sums, LEAST_POSTERIOR_PENALTY), given_noise)
-
-    def ridge(penalty: float) -> RidgeModel:
-        model = RidgeModel(np.ascontiguousarray(rows.T), penalty)
-        model.bulk_update(DesignRows.on_arms(which.astype(np.int64)), values, np.ones(values.size))
-        return model
-
-    known = ridge(posterior_penalty(noise, prior.bound, prior.dim)).posterior()
-    left = float(values @ values - known.theta @ (rows[which].T @ values))
-    warn_of_misfit([sums], left, noise, prior.bound, prior.longest)
-    return replace(
-        prior,
-        noise=noise,
-        noise_by=words,
-        mean=known.theta,
-        root=noise * known.factor.T,
-        learnt=ridge(1.0),  # the penalty of simulated runs
-    )
+    return values
 
 
 def _indices(arms: Sequence[object], known: Belief) -> Integers:
@@ -271,7 +281,7 @@ def _indices(arms: Sequence[object], known: Belief) -> Integers:
         unknown_arm = next((int(arm) for arm in which.ravel() if not 0 <= arm < known.count), None)
         if unknown_arm is not None:
             raise InvalidReward(f"logged rewards must be of arms 0 to {known.count - 1}, got {unknown_arm}")
-        return which
+        return which.astype(np.int64)
     places = {label: index for index, label in enumerate(known.labels)}
     unknown = next((arm for arm in arms if str(arm) not in places), None)
     if unknown is not None:
@@ -313,74 +323,37 @@ def belief_of_log(log: Log, noise: float | None, bound: float) -> Belief:
         raise InvalidReward("this log has one arm, so that there is nothing to choose")
     if not log.rewarded.any():
         raise InvalidReward("no round of this log has a reward")
-    looks = arm_features(log)
-    if isinstance(log.features, Disjoint) and isinstance(looks, OuterFeatures):
-        found = _of_contexts(log, looks.contexts, noise, bound * unit_of(log.features))
-    else:
-        found = _of_rows(log, looks, noise, bound * unit_of(log.features))
+    looks, rewarded, unit = arm_features(log), log.rewarded, unit_of(log.features)
+    penalty, bound, longest = penalty_of(log), bound * unit, 1.0
+    learnt: RidgeModel | RidgeBankModel
+    if isinstance(log.features, Disjoint) and isinstance(looks, OuterFeatures):  # a regression for each arm
+        contexts, width = looks.contexts, looks.contexts.shape[1]
+        offers = contexts[_rounds_drawn_from(log, width)][:, None, :]
+        sums = [sums_over(contexts, log.reward, rewarded & (log.arm == arm)) for arm in range(log.count)]
+        learnt = RidgeBankModel(PerArm(log.count, width), penalty)
+        design = DesignRows.on_arm_rows(log.arm[rewarded], contexts[rewarded])
+    else:  # one parameter for all arms; rows longer than 1 are divided by the greatest length
+        played = played_rows(log, looks).inside(slice(None))
+        some = _rounds_drawn_from(log, log.count * looks.dim)
+        offers = np.concatenate([looks.every(slice(int(row), int(row) + 1)) for row in some])
+        greatest = max(float(np.linalg.norm(rows, axis=-1).max()) for rows in (offers, played))
+        longest = greatest * (1.0 + 1e-12) if greatest > 1.0 else 1.0
+        offers, played, bound = offers / longest, played / longest, bound * longest
+        sums = [sums_over(played, log.reward, rewarded)]
+        learnt = RidgeModel(np.zeros((looks.dim, 0)), penalty)
+        design = DesignRows.on_rows(played[rewarded])
+    learnt.bulk_update(design, log.reward[rewarded], np.ones(int(rewarded.sum())))
     names = log.labels or (None if log.features is None else log.features.labels)
-    return replace(found, labels=None if names is None else [str(name) for name in names])
-
-
-def _of_contexts(log: Log, contexts: Floats, given_noise: float | None, bound: float) -> Belief:
-    """A regression for each arm."""
-    width, rows = contexts.shape[1], np.flatnonzero(log.rewarded)
-    sums = []
-    for arm in range(log.count):
-        own = rows[log.arm[rows] == arm]
-        sums.append(sums_over(contexts[own], log.reward[own], np.ones(own.size, dtype=bool)))
-    residuals = [residuals_of(each, LEAST_POSTERIOR_PENALTY) for each in sums]
-    noise, words = noise_of_log(Residuals(*np.sum(residuals, axis=0).tolist()), given_noise)
-    penalty = posterior_penalty(noise, bound, width)
-    means, roots = zip(*(_posterior(each, penalty, noise) for each in sums), strict=True)
-    left = sum(each.square - float(mean @ each.moment) for each, mean in zip(sums, means, strict=True))
-    warn_of_misfit(sums, left, noise, bound, unit_of(log.features))
-    learnt = RidgeBankModel(PerArm(log.count, width), penalty_of(log))
-    learnt.bulk_update(
-        DesignRows.on_arm_rows(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size)
-    )
-    return Belief(
-        log.count * width,
-        log.count,
-        noise,
-        float(f"{bound:.6g}"),
-        mean=np.array(means),
-        root=np.array(roots),
-        learnt=learnt,
-        offers=OfferSets(contexts[_rounds_drawn_from(log, width)][:, None, :]),
-        penalty=penalty_of(log),
-        noise_by=words,
-    )
-
-
-def _of_rows(log: Log, looks: ArmFeatures, given_noise: float | None, bound: float) -> Belief:
-    """One parameter for all arms; rows longer than 1 are divided by the greatest length."""
-    played = played_rows(log, looks).inside(slice(None))
-    some = _rounds_drawn_from(log, log.count * looks.dim)
-    offers = np.concatenate([looks.every(slice(int(row), int(row) + 1)) for row in some])
-    longest = max(float(np.linalg.norm(rows, axis=-1).max()) for rows in (offers, played))
-    longest = longest * (1.0 + 1e-12) if longest > 1.0 else 1.0
-    played, bound = played / longest, bound * longest
-    sums = sums_over(played, log.reward, log.rewarded)
-    noise, words = noise_of_log(residuals_of(sums, LEAST_POSTERIOR_PENALTY), given_noise)
-    mean, root = _posterior(sums, posterior_penalty(noise, bound, looks.dim), noise)
-    left = sums.square - float(mean @ sums.moment)
-    warn_of_misfit([sums], left, noise, bound, longest * unit_of(log.features))
-    rows = log.rewarded
-    learnt = RidgeModel(np.zeros((looks.dim, 0)), penalty_of(log))
-    learnt.bulk_update(DesignRows.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))
     return Belief(
         looks.dim,
         log.count,
-        noise,
-        float(f"{bound:.6g}"),
+        bound=float(f"{bound:.6g}"),
         longest=longest,
-        mean=mean,
-        root=root,
+        labels=None if names is None else [str(name) for name in names],
         learnt=learnt,
-        offers=OfferSets(offers / longest),
-        penalty=penalty_of(log),
-        noise_by=words,
+        offers=OfferSets(offers),
+        penalty=penalty,
+        **_posterior(sums, noise, bound, longest * unit),
     )
 
 
@@ -392,26 +365,48 @@ def _rounds_drawn_from(log: Log, numbers: int) -> Integers:
     return np.sort(stream(0, "planned offers").choice(len(log), most, replace=False))
 
 
-def _posterior(sums: LogSums, penalty: float, noise: float) -> tuple[Floats, Floats]:
-    """N(theta, noise^2 V^-1) with V = penalty I + sum x x': its mean, and a root of its covariance."""
-    gram = penalty * np.eye(len(sums.gram)) + sums.gram
-    mean: Floats = np.asarray(np.linalg.solve(gram, sums.moment), dtype=np.float64)
-    return mean, noise * np.linalg.inv(np.linalg.cholesky(gram)).T
+def _posterior(
+    sums: Sequence[LogSums],
+    given_noise: float | None,
+    bound: float,
+    unit: float,
+    ridge: Callable[[float], RidgeModel] | None = None,
+) -> dict[str, Any]:
+    """What a belief has of logged rewards, with the prior N(0, bound^2/d I): noise, `mean` and `root`.
 
-
-def posterior_penalty(noise: float, bound: float, dim: int) -> float:
-    """The ridge penalty of the prior N(0, bound^2/d I)."""
-    return max(noise**2 * dim / bound**2, LEAST_POSTERIOR_PENALTY)
-
-
-def noise_of_log(left: Residuals, given: float | None) -> tuple[float, str]:
-    """The noise as given, or by what a model leaves of logged rewards; and where it is from, in words."""
-    if given is not None:
-        return given, "as it was given"
-    found = left.noise()
-    if found is None:
-        return 1.0, "assumed: logged rewards are too few, or too much alike, to tell it"
-    return float(f"{found:.4g}"), "from what the linear model leaves of logged rewards"
+    The posterior is N(theta, noise^2 V^-1) with V = penalty I + sum x x', for each of some regressions.
+    Without a given noise it is by what the model leaves of the rewards. Warns if rewards fit neither; `unit`
+    is what features were divided by. `ridge` makes a model of the rewards with some penalty, if there is one.
+    """
+    left = Residuals(*np.sum([residuals_of(each, LEAST_POSTERIOR_PENALTY) for each in sums], axis=0).tolist())
+    noise, words = given_noise, "as it was given"
+    if noise is None:
+        noise, words = left.noise(), "from what the linear model leaves of logged rewards"
+        noise = None if noise is None else float(f"{noise:.4g}")
+    if noise is None:
+        noise, words = 1.0, "assumed: logged rewards are too few, or too much alike, to tell it"
+    dim = len(sums[0].gram)
+    penalty = max(noise**2 * dim / bound**2, LEAST_POSTERIOR_PENALTY)
+    if ridge is None:
+        grams = [penalty * np.eye(dim) + each.gram for each in sums]
+        means = [np.linalg.solve(gram, each.moment) for gram, each in zip(grams, sums, strict=True)]
+        roots = [noise * np.linalg.inv(np.linalg.cholesky(gram)).T for gram in grams]
+    else:
+        learnt = ridge(penalty).posterior()
+        means, roots = [learnt.theta], [noise * learnt.factor.T]
+    square = sum(each.square - float(mean @ each.moment) for each, mean in zip(sums, means, strict=True))
+    misfit = misfit_words(sums, square, noise, bound, unit)
+    if misfit:
+        misfit += ", so that the plan would be of problems unlike yours"
+        warnings.warn(misfit, LargeReward, stacklevel=callers_level())
+    one = len(sums) == 1
+    return {
+        "noise": noise,
+        "noise_by": words,
+        "logged": sum(each.count for each in sums),
+        "mean": means[0] if one else np.array(means),
+        "root": roots[0] if one else np.array(roots),
+    }
 
 
 # Do logged rewards fit the noise and the bound?
@@ -440,14 +435,6 @@ def misfit_words(sums: Sequence[LogSums], left: float, noise: float, bound: floa
     else:
         return ""
     return f"{count:,} logged rewards {words}"
-
-
-def warn_of_misfit(sums: Sequence[LogSums], left: float, noise: float, bound: float, unit: float) -> None:
-    """Warns of logged rewards that do not fit the noise and the bound of a plan, as `misfit_words` says."""
-    words = misfit_words(sums, left, noise, bound, unit)
-    if words:
-        words = f"{words}, so that the plan would be of problems unlike yours"
-        warnings.warn(words, LargeReward, stacklevel=callers_level())
 
 
 def rounded_up(length: float) -> float:

@@ -6,105 +6,41 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from infex.arrays import Integers, Label
-from infex.checks import real, set_fields, whole
+from infex.checks import whole
 from infex.errors import InfexError, InvalidSetting, LargeReward
 from infex.features import FeatureMap
-from infex.lab.environments import Environment, Instance
-from infex.lab.planner.beliefs import (
-    Belief,
-    GivenProblem,
-    Problems,
-    belief,
-    belief_of_log,
-    given_problem,
-    with_map,
+from infex.lab.environments import ContextualInstance, Environment, Instance, LinearInstance
+from infex.lab.planner.beliefs import Belief, Problems, belief, given_problem
+from infex.lab.planner.evaluation import MENU_FACTORS, Evaluation, cost, evaluate, ratio
+from infex.lab.planner.race import PROBLEMS_TO_SETTLE, Candidate, Race, candidates, delta_at
+from infex.lab.planner.report import (
+    Arm,
+    Plan,
+    Question,
+    Tried,
+    code_of,
+    doubts,
+    most_explorations,
+    reasons,
+    rounds_of,
 )
-from infex.lab.planner.judging import LEVEL_PROBLEMS, MENU_FACTORS, Sitting, Verdict, least, rarest, sittings
-from infex.lab.planner.race import (
-    FIRST_HEAT,
-    PROBLEMS_TO_SETTLE,
-    Candidate,
-    Race,
-    candidates,
-    is_beyond,
-    is_within,
-    plain_linucb,
-)
-from infex.lab.planner.report import Plan
+from infex.lab.simulation import play_many
 from infex.lab.simulation.compiled import plan_of
 from infex.lab.simulation.copies import own_copies
 from infex.logs import Log
-from infex.policies import Greedy, Policy
+from infex.policies import Greedy, LinUCB, Policy
 from infex.schedules import Schedule
 
 LONGEST_HORIZON = 10**9
-RACING_SHARE, JUDGING_SHARE = 0.3, 0.92  # of the time, when the race and the last sitting are to end
-LEVEL_SHARE, REFERENCE_SHARE = 0.01, 0.03  # of the time that one of a level, or LinUCB, may take
-GLANCE_ROUNDS = 20_000  # enough to tell how long a whole run would take
+RACING_SHARE, EVALUATION_END = 0.3, 0.92  # of the time, when the race and the last evaluation are to end
 TRIAL_ROUNDS = 50  # that each base of a user's plays before the race, to find out whether it fits
+LEVEL_PROBLEMS = 256  # of candidates that are drawn beside the menu
 Progress = Callable[[str, float], None]  # what goes on, and the share of time spent
-Report = Callable[[str], None]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """The problem, what is allowed, and the time that may be spent.
-
-    `bound` is as the user gave it, `logged` the number of logged rewards, `offers` how many rounds of a log
-    have offers that are drawn from (0: arms stay), `noise_by` where the noise is from, and `problem` a
-    problem of the user's own. Limits are None where there are none.
-    """
-
-    dim: int
-    arms_count: int
-    horizon: int
-    noise: float
-    bound: float
-    logged: int
-    max_share: float | None
-    max_count: int | None
-    max_cost: float | None
-    keep_within: float
-    seconds: float
-    seed: int
-    offers: int = 0
-    noise_by: str = ""
-    problem: str = ""
-
-    def __post_init__(self) -> None:
-        real("keep_within", self.keep_within, least=1)
-        set_fields(
-            self,
-            horizon=planned_horizon(self.horizon),
-            max_cost=self.max_cost if self.max_cost is None else real("max_cost", self.max_cost, least=0),
-            seconds=real("seconds", self.seconds, above=0),
-            seed=whole("seed", self.seed),
-        )
-        most_explorations(self.horizon, self.max_share, self.max_count)
-
-
-def planned_horizon(horizon: float) -> int:
-    """`horizon`, if so many rounds can be simulated; also as 1e4."""
-    given = int(horizon) if isinstance(horizon, float) and horizon.is_integer() else horizon
-    rounds = whole("horizon", given, least=2)
-    if rounds > LONGEST_HORIZON:
-        raise InvalidSetting(f"horizon must be at most {LONGEST_HORIZON} to be simulated, got {rounds}")
-    return rounds
-
-
-def most_explorations(horizon: int, share: float | None, count: int | None) -> int:
-    """How many rounds of the horizon may explore."""
-    most = horizon
-    if share is not None:
-        most = min(most, math.floor(real("max_share", share, least=0, most=1) * horizon + 1e-9))
-    return most if count is None else min(most, whole("max_count", count, least=0))
 
 
 def plan(
@@ -158,9 +94,13 @@ def plan(
     >>> answer.explorations <= 20
     True
     """
-    horizon = planned_horizon(horizon)  # before arms are looked at, which may take long
+    rounds: Any = horizon
+    is_float = isinstance(rounds, float) and rounds.is_integer()  # such as 1e4
+    horizon = whole("horizon", int(rounds) if is_float else rounds, least=2)
+    if horizon > LONGEST_HORIZON:
+        raise InvalidSetting(f"horizon must be at most {LONGEST_HORIZON} to be simulated, got {horizon}")
     if problem is None:
-        source: Problems = _belief(arms, labels, dim, arms_count, noise, bound, logged, features)
+        source: Problems = belief(arms, labels, dim, arms_count, noise, bound, logged, features)
     elif any(each is not None for each in (arms, labels, dim, arms_count, logged, features)):
         raise InvalidSetting(
             "a problem says all that is simulated: leave out arms, labels, dim, arms_count, logged and "
@@ -168,17 +108,16 @@ def plan(
         )
     else:
         source = given_problem(problem, noise, bound, whole("seed", seed))
-    believed = source if isinstance(source, Belief) else None
     question = Question(
         dim=source.dim,
         arms_count=source.count,
         horizon=horizon,
         noise=source.noise,
-        noise_by="" if believed is None else believed.noise_by,
+        noise_by=source.noise_by,
         bound=bound,
-        logged=_rewards_in(logged),
-        offers=0 if believed is None or believed.offers is None else len(believed.offers),
-        problem=source.label if isinstance(source, GivenProblem) else "",
+        logged=source.logged,
+        offers=0 if source.offers is None else len(source.offers),
+        problem=source.problem,
         max_share=max_share,
         max_count=max_count,
         max_cost=max_cost,
@@ -186,106 +125,49 @@ def plan(
         seconds=seconds,
         seed=seed,
     )
+    most = most_explorations(horizon, max_share, max_count)
+    warm = source.learnt is not None
     entered = candidates(
-        horizon,
-        source.noise,
-        source.bound,
-        most_explorations(horizon, max_share, max_count),
-        warm=source.learnt is not None,
-        bases=bases,
-        schedules=schedules,
+        horizon, source.noise, source.bound, most, warm=warm, bases=bases, schedules=schedules
     )
-    if isinstance(source, GivenProblem) or bases is not None or schedules is not None:
+    if problem is not None or bases is not None or schedules is not None:
         _try_out(entered, source, question)
         if _calls_user_code(entered, source):
             workers = 1 if workers is None else min(whole("workers", workers, least=1), 1)
-    return Plan.of(question, _raced(question, source, entered, workers, progress))
-
-
-def _belief(
-    arms: ArrayLike | None,
-    labels: Sequence[str] | None,
-    dim: int | None,
-    arms_count: int | None,
-    noise: float | None,
-    bound: float,
-    logged: tuple[Any, Any] | Log | None,
-    features: FeatureMap | None,
-) -> Belief:
-    """What is believed of the problem, by arms and rewards or by a whole log."""
-    if not isinstance(logged, Log):
-        if features is not None:
-            raise InvalidSetting("features need logged=, a log whose contexts they are for")
-        return belief(arms, labels, dim, arms_count, noise, bound, logged)
-    log = with_map(logged, features)
-    if log.arms is not None and log.offers is None and log.offered is None:
-        played, rewards = log.arm[log.rewarded], log.reward[log.rewarded]
-        if arms is not None:  # a user's own features of them, in any order if they have labels
-            by_arm = played if labels is None else _labels_of(played, log.labels)
-            return belief(arms, labels, dim, arms_count, noise, bound, (by_arm, rewards))
-        names = log.labels if labels is None else tuple(labels)
-        by_arm = played if names is None else [names[arm] for arm in played.tolist()]
-        return belief(log.arms, names, dim, arms_count, noise, bound, (by_arm, rewards))
-    if arms is not None or labels is not None or dim is not None or arms_count is not None:
-        raise InvalidSetting("this log says what its arms look like: leave out arms, dim and arms_count")
-    return belief_of_log(log, noise, bound)
-
-
-def _labels_of(played: Integers, labels: Sequence[Label] | None) -> list[Label]:
-    """The labels of the arms that a log has played; their indices where it has no labels."""
-    return [arm if labels is None else labels[arm] for arm in played.tolist()]
-
-
-def _rewards_in(logged: tuple[Any, Any] | Log | None) -> int:
-    if isinstance(logged, Log):
-        return int(logged.rewarded.sum())
-    return 0 if logged is None else len(logged[1])
+    race = Race(
+        source,
+        horizon,
+        entered,
+        seed=question.seed,
+        workers=workers,
+        max_cost=math.inf if question.max_cost is None else question.max_cost,
+        factor=max(keep_within, *MENU_FACTORS),
+        seconds=RACING_SHARE * question.seconds,
+    )
+    return _answer(question, source, _evaluated(question, race, progress))
 
 
 def _try_out(entered: list[Candidate], source: Problems, question: Question) -> None:
     """Plays a few rounds with one candidate of each base, so that one that does not fit is named at once."""
-    from infex.lab.simulation import play_many
-
-    first = {place.base: each for each in entered for place in each.places}
+    rounds = min(question.horizon, TRIAL_ROUNDS)
+    first = {base: each for each in entered for base, *_ in each.places}
     for candidate in first.values():
+        problem = source.instance(0, question.seed)
         try:
-            play_many(
-                source.instance(0, question.seed),
-                candidate.policy,
-                min(question.horizon, TRIAL_ROUNDS),
-                penalty=source.penalty,
-                learnt=source.learnt,
-            )
+            play_many(problem, candidate.policy, rounds, penalty=source.penalty, learnt=source.learnt)
         except InfexError as error:
             raise InvalidSetting(f"{candidate.label} cannot play this problem: {error}") from error
 
 
 def _calls_user_code(entered: list[Candidate], source: Problems) -> bool:
     """Do runs call a user's Python, which is never called from several threads at once?"""
-    if isinstance(source, GivenProblem) and source.own_code:
-        return True
     compiled = [plan_of(*own_copies(policy=each.policy, estimator=None)) for each in entered]
-    return any(each is None or each.calls_user for each in compiled)
+    return source.own_code or any(each is None or each.calls_user for each in compiled)
 
 
-def _raced(
-    question: Question,
-    source: Problems,
-    entered: list[Candidate],
-    workers: int | None,
-    progress: Progress | None,
-) -> Verdict:
-    """How the race among all candidates ends, and what its choices come to on fresh problems."""
-    seconds, horizon = question.seconds, question.horizon
-    race = Race(
-        source,
-        horizon,
-        seed=question.seed,
-        workers=workers,
-        max_cost=math.inf if question.max_cost is None else question.max_cost,
-        slack=max(question.keep_within, *MENU_FACTORS) - 1.0,
-        seconds=RACING_SHARE * seconds,
-    )
+def _evaluated(question: Question, race: Race, progress: Progress | None) -> Evaluation:
+    """How the race ends, and what its choices come to on fresh problems."""
+    seconds, source = question.seconds, race.pool.source
     begun = race.deadline - race.seconds
 
     def report(words: str) -> None:
@@ -294,86 +176,80 @@ def _raced(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeReward)  # one was warned before of what does not fit
-        alive = _heats(race, entered, question.keep_within - 1.0, report)
-        fit = race.fitting(alive)
-        levels = _levels(race, entered, fit)
-        report("judging the choice on fresh problems")
-        sitting = sittings(race, fit, levels, question.keep_within, begun + JUDGING_SHARE * seconds)
+        race.run(question.keep_within, report)
+        report("evaluating the choice on fresh problems")
+        evaluation = evaluate(race, question.keep_within, begun + EVALUATION_END * seconds)
         report("playing what it is compared with")
-        met = sitting.of(sitting.chosen).regret.size
-        linucb, greedy = (
-            _reference(sitting, candidate, entered, met, seconds)
-            for candidate in (plain_linucb(horizon, source.noise, source.bound), Candidate(Greedy(), 0))
-        )
+        linucb = LinUCB(noise=source.noise, bound=source.bound, delta=delta_at(race.horizon))
+        evaluation.compare_with("LinUCB", linucb, race.horizon, seconds)
+        evaluation.compare_with("greedy", Greedy(), 0, seconds)
         left = begun + seconds - time.monotonic()
-        sitting.play(levels, sitting.affordable(levels, min(LEVEL_PROBLEMS, met), left))
-    return Verdict(race, entered, alive, fit, levels, sitting, linucb, greedy)
+        met = evaluation.fresh(evaluation.chosen).regret.size
+        evaluation.play(race.levels, evaluation.affordable(race.levels, min(LEVEL_PROBLEMS, met), left))
+    return evaluation
 
 
-def _heats(race: Race, entered: list[Candidate], slack: float, report: Report) -> list[Candidate]:
-    """The candidates left when it is clear which to choose, or time is up."""
-    alive, problems = entered, FIRST_HEAT
-    while True:
-
-        def listen(count: int, problems: int = problems) -> None:
-            report(f"{count} of {len(entered)} candidates, {problems} problems")
-
-        left, complete = race.heat(alive, problems, listen)
-        if not complete:
-            if problems > FIRST_HEAT:  # keeps the problems that all met, so that means are of the same ones
-                met = min(each.regret.size for each in left)
-                for each in left:
-                    each.take(each.regret[:met], each.cost[:met])
-            return left
-        alive, problems = left, race.affordable(left, problems)
-        if not problems or _is_clear(race, alive, slack):
-            return alive
-
-
-def _is_clear(race: Race, alive: list[Candidate], slack: float) -> bool:
-    """Is it shown that none is better, that the choice is within the slack, and all rarer ones beyond it?"""
-    fit = [each for each in alive if race.is_allowed(each)]
-    if not fit or fit[0].regret.size < PROBLEMS_TO_SETTLE:
-        return False
-    best = least(fit)
-    chosen = rarest(fit, best, 1.0 + slack)
-    near = [(best, each) for each in fit] + [(chosen, best)]
-    rarer = [each for each in fit if each.explorations < chosen.explorations]
-    return all(one is other or is_within(one, other, slack) for one, other in near) and all(
-        is_beyond(each, best, slack) for each in rarer
+def _answer(question: Question, source: Problems, evaluation: Evaluation) -> Plan:
+    race, chosen, best = evaluation.race, evaluation.chosen, evaluation.best
+    shown = {"recommended": evaluation.fresh(chosen), "best": evaluation.fresh(best), **evaluation.references}
+    regret = {name: each.regret for name, each in shown.items() if each.regret.size}
+    tried = [
+        Tried(
+            each.label,
+            each.explorations,
+            int(each.regret.size),
+            each.rounds,
+            each.mean,
+            float(each.cost.mean()),
+            each in race.alive,
+        )
+        for each in race.entered
+        if each.rounds
+    ]
+    return Plan(
+        recommended=chosen.label,
+        policy=chosen.policy,
+        code=code_of(chosen.policy, chosen.label),
+        best=best.label,
+        settled=not doubts(evaluation),
+        open=evaluation.open(),
+        explorations=chosen.explorations,
+        horizon=race.horizon,
+        rounds=chosen.rounds,
+        keep_within=question.keep_within,
+        longest=source.longest,
+        menu=evaluation.menu(),
+        levels=evaluation.levels(),
+        candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
+        regret={name: cost(each) for name, each in regret.items()},
+        against={
+            name: cost(regret["recommended"], each) for name, each in regret.items() if name != "recommended"
+        },
+        times_best={name: ratio(each, regret["best"]) for name, each in regret.items()},
+        arms=_best_arms(source, evaluation.pool.drawn),
+        when=rounds_of(chosen.policy, race.horizon),
+        why=reasons(evaluation),
+        question=question,
     )
 
 
-def _levels(race: Race, entered: list[Candidate], fit: list[Candidate]) -> list[Candidate]:
-    """For each number of explorations the one that the race puts first, played to the end.
+def _best_arms(source: Problems, problems: Sequence[Any]) -> tuple[Arm, ...]:
+    """How often each arm was the best, in problems or in rounds of them, most often first.
 
-    That is the best of those not given up or, where there is none, of those that went farthest; one that
-    was given up is played to the end of some problems if that takes little time.
+    Nothing where arms are drawn for each problem, or the problem is a user's own.
     """
-    by_count: dict[int, list[Candidate]] = {}
-    for each in entered:
-        if each.rounds and race.is_allowed(each):
-            by_count.setdefault(each.explorations, []).append(each)
-    first = [
-        min(some, key=lambda each: (each not in fit, -each.rounds, each.careful()))
-        for some in by_count.values()
-    ]
-    if fit[0].rounds == race.horizon:
-        for each in first:
-            takes = PROBLEMS_TO_SETTLE * each.seconds * race.horizon / each.rounds / race.workers
-            if each.regret.size < PROBLEMS_TO_SETTLE and takes < LEVEL_SHARE * race.seconds:
-                race.pool.run(each, PROBLEMS_TO_SETTLE, race.horizon, race.workers)
-    return [each for each in first if each.rounds == fit[0].rounds]
-
-
-def _reference(
-    sitting: Sitting, candidate: Candidate, entered: list[Candidate], most: int, seconds: float
-) -> Candidate:
-    """A policy to compare with, on as many fresh problems as the time allows; on none if one takes long."""
-    if any(each.label == candidate.label and candidate.policy != each.policy for each in entered):
-        candidate.label += ", plain"  # a user has called another policy so
-    sitting.pool.run(candidate, 1, min(sitting.rounds, GLANCE_ROUNDS))
-    candidate.seconds *= sitting.rounds / candidate.rounds
-    if candidate.seconds <= max(0.2 * seconds, 2.0):
-        sitting.play([candidate], sitting.affordable([candidate], most, REFERENCE_SHARE * seconds))
-    return sitting.of(candidate)
+    if not isinstance(source, Belief) or (source.arms is None and source.offers is None):
+        return ()
+    wins = np.zeros(source.count)
+    for problem in problems if source.offers is None else problems[:PROBLEMS_TO_SETTLE]:
+        if isinstance(problem, LinearInstance):
+            means = problem.means[None]
+        elif isinstance(problem, ContextualInstance):
+            assert problem.sets is not None
+            means = problem.sets.rows[:, 0] @ problem.thetas.T
+        else:
+            means = problem.sets @ problem.theta
+        wins += np.bincount(np.argmax(means, axis=1), minlength=source.count)
+    names = source.labels or [str(place) for place in range(source.count)]
+    arms = [Arm(name, float(share)) for name, share in zip(names, wins / wins.sum(), strict=True)]
+    return tuple(sorted(arms, key=lambda arm: -arm.best))

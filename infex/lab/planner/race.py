@@ -1,23 +1,23 @@
-"""Candidates race on paired problems; those that are clearly worse drop out.
+"""Candidates race on the same problems, and those that are clearly worse drop out (successive elimination).
 
 Regret never falls from one round to the next. So a candidate that has lost more after a quarter of the
 rounds than another one in all of them is worse, and long runs are spent on few: all candidates play
 a short part of the horizon, and the one that has lost least so far is always the next to go on.
 
 The race only chooses. What it measured is too good for those that it chose, so no figure of a plan is
-taken from it: those come from other problems (`judging.py`).
+taken from it: those come from fresh problems (`evaluation.py`).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, Literal, TypeVar, final
 
 import numpy as np
 
@@ -44,22 +44,11 @@ NEIGHBOURS_WEIGHT = 16  # problems that a candidate's neighbours count for, beca
 PROBLEMS_TO_SHOW = 16  # fewer cannot show that two candidates are near
 PROBLEMS_TO_SETTLE = 64  # on fewer, a candidate that fails rarely may look good
 ERROR_CHANCE = 0.025  # the chance to drop a candidate that is as good as the leader
+BENEFIT_OF_DOUBT = 1.0  # standard errors
 
-
-class GridPlace(NamedTuple):
-    """Where a candidate stands in the grid: its base, its data, the rank of its schedule, its scale."""
-
-    base: str
-    data: str
-    rank: int
-    scale: int
-
-    def steps(self) -> list[GridPlace]:
-        """The places one step away."""
-        other = "shared" if self.data == "own" else "own"
-        ranks = [self._replace(rank=self.rank + step) for step in (-1, 1)]
-        scales = [self._replace(scale=self.scale + step) for step in (-1, 1)]
-        return [*ranks, *scales, self._replace(data=other)]
+Place = tuple[str, int, int, int]  # in the grid: the base, and the ranks of its schedule, scale and data
+GRID_STEPS = ((-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1))
+T = TypeVar("T")
 
 
 @final
@@ -69,13 +58,13 @@ class Candidate:
 
     A candidate that explores in every round is the same for both data modes, so it stands in two `places`
     of the grid. Runs have `rounds` rounds; `cost` is the part of their regret in exploring rounds, and
-    `seconds` what one of them takes.
+    `seconds` what one of them takes. `near` are the candidates one step away in the grid.
     """
 
     policy: Policy
     explorations: int
     label: str = ""
-    places: tuple[GridPlace, ...] = ()
+    places: tuple[Place, ...] = ()
     rounds: int = 0
     regret: Floats = field(default_factory=lambda: np.zeros(0))
     cost: Floats = field(default_factory=lambda: np.zeros(0))
@@ -86,12 +75,12 @@ class Candidate:
     def __post_init__(self) -> None:
         self.label = self.label or registry.label_of(self.policy)
 
-    def take(self, regret: Floats, cost: Floats) -> None:
-        """Keeps these figures of its runs."""
+    def record(self, regret: Floats, cost: Floats) -> None:
+        """Sets the regret and the cost of its runs."""
         self.regret, self.cost, self.mean = regret, cost, float(regret.mean())
 
-    def careful(self) -> float:
-        """Mean regret, as far as it may be trusted: with few problems it is mostly that of the neighbours.
+    def shrunk_mean(self) -> float:
+        """Mean regret, shrunk towards that of the neighbours: with few problems it is mostly theirs.
 
         A neighbour that played fewer rounds counts if it lost more by then. With many problems neighbours
         fade out.
@@ -111,23 +100,6 @@ class Candidate:
 # The grid
 
 
-class Base(NamedTuple):
-    """A base to try: its policy, what a label calls it, and where it stands in the grid."""
-
-    policy: Policy
-    label: str
-    family: str
-    scale: int = 0
-
-
-class Timing(NamedTuple):
-    """A schedule to try, what a label calls it, and how often it explores."""
-
-    schedule: Schedule
-    label: str
-    explorations: int
-
-
 def candidates(
     horizon: int,
     noise: float,
@@ -138,89 +110,84 @@ def candidates(
     bases: object = None,
     schedules: object = None,
 ) -> list[Candidate]:
-    """The grid as far as the limit of `most` explorations allows, those that explore least first.
+    """Each base with each schedule of at most `most` explorations and both data modes, the rarest first.
 
     `bases` and `schedules` are a user's, in the place of infex's own. Where runs begin with what a log has
     taught (`warm`), no exploration at all is a candidate too.
     """
-    timings = _given_schedules(schedules, horizon, most)
-    if not timings and not warm:
+    timed = _schedules(schedules, horizon, most)
+    if not timed and not warm:
         raise InvalidSetting(
             f"max_share or max_count allows {most} exploring rounds in {horizon} rounds: "
             "without any, there is nothing to plan but infex.Greedy()"
         )
     grid = [Candidate(Greedy(), 0)] if warm else []
-    given = _given_bases(bases, horizon, noise, bound)
-    for rank, (schedule, name, count) in enumerate(timings):
-        for base in given:
-            places = [GridPlace(base.family, data, rank, base.scale) for data in TRIED_DATA]
+    tried = _bases(bases, horizon, noise, bound)
+    for rank, (count, name, schedule) in enumerate(timed):
+        for family, scale, label, base in tried:
+            places = tuple((family, rank, scale, place) for place in range(len(TRIED_DATA)))
             if count == horizon:
-                grid.append(Candidate(base.policy, count, base.label, tuple(places)))
+                grid.append(Candidate(base, count, label, places))
                 continue
-            for data, where in zip(TRIED_DATA, places, strict=True):
+            for data, place in zip(TRIED_DATA, places, strict=True):
                 try:
-                    policy = Infex(base.policy, schedule, data=data)
+                    policy = Infex(base, schedule, data=data)
                 except InvalidSetting:
                     if data == "own":  # not every base can keep data of its own
                         continue
                     raise
                 words = ", data=own" if data == "own" else ""
-                grid.append(Candidate(policy, count, f"Infex({base.label}, {name}{words})", (where,)))
-    _refuse_same_labels(grid)
-    return _with_neighbours(grid)
-
-
-def _with_neighbours(grid: list[Candidate]) -> list[Candidate]:
-    places = {place: candidate for candidate in grid for place in candidate.places}
-    for candidate in grid:
-        steps = [step for place in candidate.places for step in place.steps()]
-        around = {id(places[step]): places[step] for step in steps if step in places}
-        candidate.near = [each for each in around.values() if each is not candidate]
+                grid.append(Candidate(policy, count, f"Infex({label}, {name}{words})", (place,)))
+    by_label: dict[str, Policy] = {}
+    for each in grid:
+        if by_label.setdefault(each.label, each.policy) != each.policy:
+            raise InvalidSetting(
+                f"two candidates are called {each.label}: give bases or schedules that look alike under "
+                "names, as in bases={'mild': ..., 'bold': ...}"
+            )
+    by_place = {place: each for each in grid for place in each.places}
+    for each in grid:
+        steps = [
+            (family, rank + by_rank, scale + by_scale, data + by_data)
+            for family, rank, scale, data in each.places
+            for by_rank, by_scale, by_data in GRID_STEPS
+        ]
+        around = dict.fromkeys(by_place[step] for step in steps if step in by_place)
+        each.near = [one for one in around if one is not each]
     return grid
 
 
-def _refuse_same_labels(grid: list[Candidate]) -> None:
-    seen: dict[str, Policy] = {}
-    for candidate in grid:
-        if seen.setdefault(candidate.label, candidate.policy) != candidate.policy:
-            raise InvalidSetting(
-                f"two candidates are called {candidate.label}: give bases or schedules that look alike under "
-                "names, as in bases={'mild': ..., 'bold': ...}"
-            )
+def _bases(given: object, horizon: int, noise: float, bound: float) -> list[tuple[str, int, str, Policy]]:
+    """The bases to try, each with its family and the rank of its scale in the grid, and its label.
 
-
-def _given_bases(given: object, horizon: int, noise: float, bound: float) -> list[Base]:
-    """The bases to try; without any given, LinUCB and LinTS with several scales of the radius."""
+    Without any given they are LinUCB and LinTS with several scales of the radius.
+    """
     settings: dict[str, Any] = {"noise": noise, "bound": bound, "delta": delta_at(horizon)}
-    default = [
-        Base(policy, registry.label_of(policy), kind.__name__, place)
-        for place, scale in enumerate(TRIED_SCALES)
+    default: list[tuple[str, int, str, Policy]] = [
+        (kind.__name__, rank, registry.label_of(policy), policy)
+        for rank, scale in enumerate(TRIED_SCALES)
         for kind in (LinUCB, LinTS)
         for policy in (kind(**settings, scale=scale),)
     ]
-    if given is None:
-        return default
-    found: list[Base] = []
-    for label, thing in _named_things("bases", given, "policy"):
-        if thing is DEFAULT:
-            found += default
-            continue
-        if isinstance(thing, Infex):
+
+    def own(base: Any, label: str) -> tuple[str, int, str, Policy]:
+        if isinstance(base, Infex):
             raise InvalidSetting(
                 f"a base explores whenever it is asked, and the planner looks for its schedule: {label} has "
                 "one already; give its base in bases, and its schedule in schedules"
             )
-        if asks_for_problem(thing):
+        if asks_for_problem(base):
             raise InvalidSetting(
                 f"the base {label} sets itself by the horizon and the true problem (for_problem), which a "
                 "plan must not know: give one whose settings are fixed"
             )
-        found.append(Base(resolve_defaults(thing, delta_at(horizon)), label, f"own {label}"))
-    return found
+        return f"own {label}", 0, label, resolve_defaults(base, delta_at(horizon))
+
+    return _tried("bases", given, "policy", default, own)
 
 
-def _given_schedules(given: object, horizon: int, most: int) -> list[Timing]:
-    """The schedules to try and how often they explore, from once to `most` times, rarest first.
+def _schedules(given: object, horizon: int, most: int) -> list[tuple[int, str, Schedule]]:
+    """The schedules to try, with how often they explore, from once to `most` times, and labels; rarest first.
 
     Each of infex's own grows faster than log t, as the regret bound needs. Where the limit cuts off short
     periods, the shortest that it allows is tried too.
@@ -229,58 +196,57 @@ def _given_schedules(given: object, horizon: int, most: int) -> list[Timing]:
     periods = sorted({*TRIED_PERIODS, *(shortest * factor for factor in (1, 2, 5))} - {1})
     slower = [stretched(1), stretched(2), power(0.75), power(0.5), logarithmic(3), logarithmic(2)]
     tried: list[Schedule] = [always(), *map(every, periods), *slower]
-    counted = [Timing(schedule, registry.label_of(schedule), schedule.count(horizon)) for schedule in tried]
-    default = [timing for timing in counted if 1 <= timing.explorations <= most]
-    found = default
-    if given is not None:
-        found = []
-        for label, thing in _named_things("schedules", given, "schedule"):
-            found += default if thing is DEFAULT else [_timing(thing, label, horizon, most)]
-    return sorted(found, key=lambda timing: timing.explorations)
+    counted = [(each.count(horizon), registry.label_of(each), each) for each in tried]
+    default = [each for each in counted if 1 <= each[0] <= most]
+
+    def own(schedule: Any, label: str) -> tuple[int, str, Schedule]:
+        if isinstance(schedule, Control):
+            raise InvalidSetting(
+                f"how often {label} explores depends on the rewards, and a plan must know it beforehand: "
+                "give the schedule inside the control, and max_count or max_cost as limits"
+            )
+        if has(schedule, "count"):
+            count = whole(f"count({horizon}) of {label}", schedule.count(horizon), least=0)
+        else:
+            count = sum(bool(schedule.explores(t)) for t in range(1, horizon + 1))
+        if not 1 <= count <= most:
+            limit = (
+                f"and max_share or max_count allows {most}" if count else "so it is not a schedule to plan"
+            )
+            raise InvalidSetting(f"{label} explores in {count:,} of {horizon:,} rounds, {limit}")
+        return count, label, schedule
+
+    return sorted(_tried("schedules", given, "schedule", default, own), key=lambda each: each[0])
 
 
-def _timing(schedule: Any, label: str, horizon: int, most: int) -> Timing:
-    """A user's schedule, if it is known to explore at least once and no more often than allowed."""
-    if isinstance(schedule, Control):
-        raise InvalidSetting(
-            f"how often {label} explores depends on the rewards, and a plan must know it beforehand: give "
-            "the schedule inside the control, and max_count or max_cost as limits"
-        )
-    if has(schedule, "count"):
-        count = whole(f"count({horizon}) of {label}", schedule.count(horizon), least=0)
-    else:
-        count = sum(bool(schedule.explores(t)) for t in range(1, horizon + 1))
-    if not 1 <= count <= most:
-        allowed = f"and max_share or max_count allows {most}" if count else "so it is not a schedule to plan"
-        raise InvalidSetting(f"{label} explores in {count:,} of {horizon:,} rounds, {allowed}")
-    return Timing(schedule, label, count)
-
-
-def _named_things(setting: str, given: object, kind: Literal["policy", "schedule"]) -> list[tuple[str, Any]]:
-    """A user's bases or schedules, objects or texts, with their labels; `DEFAULT` stands for infex's own."""
+def _tried(
+    setting: str,
+    given: object,
+    kind: Literal["policy", "schedule"],
+    default: list[T],
+    own: Callable[[Any, str], T],
+) -> list[T]:
+    """What to try of a user's bases or schedules, by `own`; the word "default" stands for `default`."""
     from infex.lab.specs import named
 
-    pairs: list[tuple[str | None, Any]]
-    if isinstance(given, Mapping):
-        pairs = [(str(name), thing) for name, thing in given.items()]
-    elif isinstance(given, str) or not isinstance(given, Iterable):
+    if given is None:
+        return default
+    if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidSetting(f"{setting} must be a list, such as [{safe_repr(given)}], or a dict of names")
+    things: list[tuple[str | None, Any]]
+    if isinstance(given, Mapping):
+        things = [(str(name), thing) for name, thing in given.items()]
     else:
-        pairs = [(None, thing) for thing in given]
-    if not pairs:
+        things = [(None, thing) for thing in given]
+    if not things:
         raise InvalidSetting(f"{setting} must name at least one {kind}; leave it out for infex's own")
-    found: list[tuple[str, Any]] = []
-    for name, thing in pairs:
+    found: list[T] = []
+    for name, thing in things:
         if isinstance(thing, str) and thing == DEFAULT:
-            found.append((DEFAULT, DEFAULT))
+            found += default
         else:
-            found += [(each.label, each.thing) for each in named(thing, kind, name)]
+            found += [own(each.thing, each.label) for each in named(thing, kind, name)]
     return found
-
-
-def plain_linucb(horizon: int, noise: float, bound: float) -> Candidate:
-    """What the result is compared with: LinUCB in every round with the theory's radius."""
-    return Candidate(LinUCB(noise=noise, bound=bound, delta=delta_at(horizon)), horizon)
 
 
 def delta_at(horizon: int) -> float:
@@ -292,47 +258,66 @@ def delta_at(horizon: int) -> float:
     return float(f"{1.0 / horizon:.2g}")
 
 
-# Comparing two candidates
+# Comparing candidates on the problems that both met
 
 
-def is_worse(one: Candidate, leader: Candidate, slack: float) -> bool:
+def is_worse(one: Candidate, leader: Candidate, factor: float) -> bool:
     """Has a candidate, in its rounds so far, clearly lost too much against what the leader loses in all?
 
-    Too much is more than the leader or, for one that explores less often, 1 + slack times as much.
+    Too much is more than the leader or, for one that explores less often, `factor` times as much.
     """
     if one is leader or not one.rounds:
         return False
-    allowance = slack if one.explorations < leader.explorations else 0.0
-    lucky = (1.0 + allowance) * max(leader.careful() - leader.mean, 0.0)
-    return is_clearly_above(_gaps(one, leader, allowance), lucky)
+    allowed = factor if one.explorations < leader.explorations else 1.0
+    lucky = allowed * max(leader.shrunk_mean() - leader.mean, 0.0)
+    return is_clearly_above(_gaps(one, leader, allowed), lucky)
 
 
-def is_within(one: Candidate, other: Candidate, slack: float) -> bool:
-    """Is the regret of a candidate shown to be at most 1 + slack times that of another?"""
-    gaps = _gaps(one, other, slack)
+def is_within(one: Candidate, other: Candidate, factor: float) -> bool:
+    """Is the regret of a candidate shown to be at most `factor` times that of another?"""
+    gaps = _gaps(one, other, factor)
     loses = one.regret[: gaps.size].any()  # what loses nothing is as good as anything
     return not loses or is_clearly_above(-gaps, 0.0)
 
 
-def is_beyond(one: Candidate, other: Candidate, slack: float) -> bool:
-    """Is the regret of a candidate shown to be more than 1 + slack times that of another?"""
-    return is_clearly_above(_gaps(one, other, slack), 0.0)
+def is_beyond(one: Candidate, other: Candidate, factor: float) -> bool:
+    """Is the regret of a candidate shown to be more than `factor` times that of another?"""
+    return is_clearly_above(_gaps(one, other, factor), 0.0)
 
 
 def is_near(one: Candidate, other: Candidate, factor: float, errors: float) -> bool:
-    """Is a candidate within a factor of another by careful means, give or take some standard errors?"""
-    gap = one.careful() - factor * other.careful()
-    return gap <= 0.0 or (errors > 0.0 and gap <= errors * _error(_gaps(one, other, factor - 1.0)))
+    """Is a candidate within a factor of another by shrunk means, give or take some standard errors?"""
+    gap = one.shrunk_mean() - factor * other.shrunk_mean()
+    return gap <= 0.0 or (errors > 0.0 and gap <= errors * _error(_gaps(one, other, factor)))
 
 
-def _gaps(one: Candidate, other: Candidate, slack: float) -> Floats:
+def least(some: Sequence[Candidate]) -> Candidate:
+    """The candidate of the least regret, by shrunk means."""
+    return min(some, key=lambda each: each.shrunk_mean())
+
+
+def rarest(some: Sequence[Candidate], best: Candidate, factor: float) -> Candidate:
+    """The one that explores least of those whose regret may be within a factor of the best one's.
+
+    It has the benefit of a standard error, for fresh problems refuse what does not deserve it. With few
+    problems nothing is known to be near the best but itself.
+    """
+    near = [
+        each
+        for each in some
+        if each.regret.size >= PROBLEMS_TO_SHOW and is_near(each, best, factor, BENEFIT_OF_DOUBT)
+    ]
+    return min([best, *near], key=lambda each: (each.explorations, each.shrunk_mean()))
+
+
+def _gaps(one: Candidate, other: Candidate, factor: float) -> Floats:
     n = min(one.regret.size, other.regret.size)
-    gaps: Floats = one.regret[:n] - (1.0 + slack) * other.regret[:n]
+    gaps: Floats = one.regret[:n] - factor * other.regret[:n]
     return gaps
 
 
 def is_clearly_above(values: Floats, limit: float) -> bool:
-    """Is the mean of values clearly greater than a limit?"""
+    """Is the mean of values greater than a limit, by a one-sided t-test?"""
     return float(values.mean()) - _errors_that_show(values.size) * _error(values) > limit
 
 
@@ -401,12 +386,17 @@ class Pool:
             penalty=self.source.penalty, workers=workers, paired=True, learnt=self.source.learnt,
         )  # fmt: skip
         spent = time.thread_time() - begun[0] if workers == 1 else workers * (time.monotonic() - begun[1])
-        candidate.seconds = spent / len(missing)
-        candidate.take(
+        candidate.seconds, candidate.rounds = spent / len(missing), rounds
+        candidate.record(
             np.concatenate([candidate.regret[:kept], [run.regret for run in runs]]),
             np.concatenate([candidate.cost[:kept], [run.regret_exploring for run in runs]]),
         )
-        candidate.rounds = rounds
+
+
+def problems_in(seconds: float, some: Iterable[Candidate], workers: int) -> float:
+    """How many problems all of these candidates can play in a time, by how long their last runs took."""
+    each = sum(candidate.seconds for candidate in some) / workers
+    return seconds / each if each > 0.0 else math.inf
 
 
 FIRST_HEAT, LAST_HEAT = 4, 1024  # problems of a heat; each heat has up to twice those of the one before
@@ -415,6 +405,7 @@ ROUNDS_FACTOR = 4  # a run that goes on has so many times its rounds
 FIRST_ROUNDS = 500  # the shortest part of the horizon is at least so long
 PLAYED_AT_ONCE = 8  # candidates, whatever the number of threads, so that these change nothing
 LIKE_REGRET_FACTOR = 1.5  # within this factor of the least regret, one that explores less goes on first
+LEVEL_SHARE = 0.01  # of the time, that the candidate of one number of explorations may take
 
 
 @final
@@ -422,31 +413,56 @@ class Race:
     """Plays candidates on the same problems, until a deadline.
 
     One drops out when another that explores no more often is clearly better, or when it clearly loses more
-    than 1 + `slack` times what the leader loses, or when its exploring rounds cost more than `max_cost`.
+    than `factor` times what the leader loses, or when its exploring rounds cost more than `max_cost`.
+
+    After `run`, `alive` are the candidates not given up, `fit` those of them that went farthest and are
+    within the limits, and `levels` has one for each number of explorations.
     """
 
     def __init__(
         self,
         source: Problems,
         horizon: int,
+        entered: Sequence[Candidate] = (),
         *,
         seed: int = 0,
         workers: int | None = None,
         max_cost: float = math.inf,
-        slack: float,
+        factor: float,
         seconds: float,
     ) -> None:
         self.pool = Pool(source, seed)
         self.horizon = horizon
+        self.entered = self.alive = self.fit = self.levels = list(entered)
         self.workers = cores() if workers is None else whole("workers", workers, least=1)
         self.max_cost = max_cost
-        self.slack = slack
+        self.factor = factor
         self.seconds = seconds
         self.deadline = time.monotonic() + seconds
+        self.parts = [horizon]  # of the horizon that are played: each a quarter of the next
+        while self.parts[0] >= ROUNDS_FACTOR * FIRST_ROUNDS:
+            self.parts.insert(0, self.parts[0] // ROUNDS_FACTOR)
 
-    def left(self) -> float:
-        """Seconds until the deadline."""
-        return self.deadline - time.monotonic()
+    def run(self, keep_within: float, listener: Callable[[str], None]) -> None:
+        """Races until it is clear which candidate to choose, or time is up."""
+        problems = FIRST_HEAT
+        while True:
+
+            def listen(count: int, problems: int = problems) -> None:
+                listener(f"{count} of {len(self.entered)} candidates, {problems} problems")
+
+            self.alive, complete = self.heat(self.alive, problems, listen)
+            if not complete:
+                break
+            problems = self.next_heat(problems)
+            if not problems or self._is_clear(keep_within):
+                break
+        if not complete and problems > FIRST_HEAT:  # keeps problems that all met: means are of the same ones
+            met = min(each.regret.size for each in self.alive)
+            for each in self.alive:
+                each.record(each.regret[:met], each.cost[:met])
+        self.fit = self.fitting(self.alive)
+        self.levels = self._levels()
 
     def heat(
         self, entered: list[Candidate], problems: int, listener: Callable[[int], None]
@@ -457,50 +473,62 @@ class Race:
         """
         self.pool.upto(problems)
         alive, before = entered, None
+
+        def time_for(candidate: Candidate) -> bool:
+            """By its last step, is there time for the next one?"""
+            size, rounds = candidate.regret.size, self._next_rounds(candidate)
+            if rounds == candidate.rounds:
+                runs: float = problems - size
+            else:
+                runs = problems * (rounds / candidate.rounds if candidate.rounds else 0.0)
+            return candidate.seconds * runs < self.deadline - time.monotonic()
+
+        def go_on(candidate: Candidate) -> None:
+            if not candidate.rounds or time_for(candidate):
+                self.pool.run(candidate, problems, self._next_rounds(candidate))
+
         with ThreadPoolExecutor(self.workers) as threads:
             while True:
                 listener(len(alive))
                 waiting = [
                     each for each in alive if each.rounds < self.horizon or each.regret.size < problems
                 ]
-                ready = [each for each in waiting if self.takes(each, problems) < self.left()]
+                ready = [each for each in waiting if time_for(each)]
                 if not ready and not any(each.rounds for each in alive):
                     ready = waiting[:1]  # an answer is due
                 if not ready:
                     return alive, not waiting
                 going = sorted(ready, key=_turn)[:PLAYED_AT_ONCE]
-                list(threads.map(lambda each: self._go_on(each, problems), going))
+                list(threads.map(go_on, going))
                 champions = self.champions(alive)
                 same = champions == before and not any(each in champions for each in going)
                 before = champions
                 out = {id(each) for each in (going if same else alive) if self.is_out(each, champions)}
                 alive = [each for each in alive if id(each) not in out]
 
-    def takes(self, candidate: Candidate, problems: int) -> float:
-        """About the seconds that its next step takes, judged by its last step."""
-        rounds = self._next(candidate.rounds)
-        if rounds == candidate.rounds:
-            return candidate.seconds * (problems - candidate.regret.size)
-        return candidate.seconds * problems * (rounds / candidate.rounds if candidate.rounds else 0.0)
+    def _next_rounds(self, candidate: Candidate) -> int:
+        return next((part for part in self.parts if part > candidate.rounds), self.horizon)
 
-    def affordable(self, alive: list[Candidate], problems: int) -> int:
+    def next_heat(self, problems: int) -> int:
         """How many problems the next heat has: twice as many, or what there is time for; 0 if that is few."""
         if problems >= LAST_HEAT:
             return 0
-        each = sum(candidate.seconds for candidate in alive) / self.workers
-        extra = math.floor(min(self.left() / each if each > 0.0 else math.inf, problems))
+        left = self.deadline - time.monotonic()
+        extra = math.floor(min(problems_in(left, self.alive, self.workers), problems))
         return problems + extra if extra >= (LEAST_GROWTH - 1.0) * problems else 0
 
-    def _go_on(self, candidate: Candidate, problems: int) -> None:
-        if not candidate.rounds or self.takes(candidate, problems) < self.left():
-            self.pool.run(candidate, problems, self._next(candidate.rounds))
-
-    def _next(self, rounds: int) -> int:
-        """The rounds to go on to: from a short part of the horizon, by factors, to all of it."""
-        parts = [self.horizon]
-        while parts[-1] >= ROUNDS_FACTOR * FIRST_ROUNDS:
-            parts.append(parts[-1] // ROUNDS_FACTOR)
-        return min((each for each in parts if each > rounds), default=self.horizon)
+    def _is_clear(self, factor: float) -> bool:
+        """Is it shown that none is better, that the choice is within the factor, and none rarer is?"""
+        fit = [each for each in self.alive if self.is_allowed(each)]
+        if not fit or fit[0].regret.size < PROBLEMS_TO_SETTLE:
+            return False
+        best = least(fit)
+        chosen = rarest(fit, best, factor)
+        near = [(best, each) for each in fit] + [(chosen, best)]
+        rarer = [each for each in fit if each.explorations < chosen.explorations]
+        return all(one is other or is_within(one, other, factor) for one, other in near) and all(
+            is_beyond(each, best, factor) for each in rarer
+        )
 
     def is_out(self, candidate: Candidate, champions: list[Candidate]) -> bool:
         """Is it clearly worse than one that explores no more often, or too far from the leader, or costly?"""
@@ -509,17 +537,17 @@ class Race:
         if not self.is_allowed(candidate) and is_clearly_above(candidate.cost, self.max_cost):
             return True
         rarer = [each for each in champions if each.explorations <= candidate.explorations]
-        return any(is_worse(candidate, champion, self.slack) for champion in {*rarer[-1:], *champions[-1:]})
+        return any(is_worse(candidate, champion, self.factor) for champion in {*rarer[-1:], *champions[-1:]})
 
     def champions(self, alive: list[Candidate]) -> list[Candidate]:
-        """Those that none beats both in explorations and in regret, by careful means; the leader is last.
+        """Those that none beats both in explorations and in regret, by shrunk means; the leader is last.
 
         They are taken from those that played all rounds and are allowed.
         """
         done = [each for each in alive if each.rounds == self.horizon and self.is_allowed(each)]
         found: list[Candidate] = []
-        for candidate in sorted(done, key=lambda each: (each.explorations, each.careful())):
-            if not found or candidate.careful() < found[-1].careful():
+        for candidate in sorted(done, key=lambda each: (each.explorations, each.shrunk_mean())):
+            if not found or candidate.shrunk_mean() < found[-1].shrunk_mean():
                 found.append(candidate)
         return found
 
@@ -530,20 +558,40 @@ class Race:
     def fitting(self, alive: list[Candidate]) -> list[Candidate]:
         """The candidates to choose from: those within the limits that went farthest."""
         allowed = [each for each in alive if each.rounds and self.is_allowed(each)]
-        farthest = max((each.rounds for each in allowed), default=0)
-        fit = [each for each in allowed if each.rounds == farthest]
-        if not fit:
+        if not allowed:
             raise InvalidSetting(
                 f"exploring costs more than max_cost = {self.max_cost:g} with every schedule that was tried; "
                 "a max_count lets it try rarer ones, and a schedule guarded(..., cost_limit=...) keeps any "
                 "limit"
             )
-        return fit
+        farthest = max(each.rounds for each in allowed)
+        return [each for each in allowed if each.rounds == farthest]
+
+    def _levels(self) -> list[Candidate]:
+        """For each number of explorations the one that the race puts first, played to the end.
+
+        That is the best of those not given up or, where there is none, of those that went farthest; one that
+        was given up is played to the end of some problems if that takes little time.
+        """
+        by_count: dict[int, list[Candidate]] = {}
+        for each in self.entered:
+            if each.rounds and self.is_allowed(each):
+                by_count.setdefault(each.explorations, []).append(each)
+        first = [
+            min(some, key=lambda each: (each not in self.fit, -each.rounds, each.shrunk_mean()))
+            for some in by_count.values()
+        ]
+        rounds = self.fit[0].rounds
+        for each in first if rounds == self.horizon else ():
+            takes = PROBLEMS_TO_SETTLE * each.seconds * self.horizon / each.rounds / self.workers
+            if each.regret.size < PROBLEMS_TO_SETTLE and takes < LEVEL_SHARE * self.seconds:
+                self.pool.run(each, PROBLEMS_TO_SETTLE, self.horizon, self.workers)
+        return [each for each in first if each.rounds == rounds]
 
 
 def _turn(candidate: Candidate) -> tuple[int, int]:
     """The order of turns: new ones, then those that lost least; with like regret, who explores least."""
     if not candidate.rounds:
         return -(10**9), 0
-    logarithm = math.log(max(candidate.careful(), 1e-9)) / math.log(LIKE_REGRET_FACTOR)
+    logarithm = math.log(max(candidate.shrunk_mean(), 1e-9)) / math.log(LIKE_REGRET_FACTOR)
     return math.floor(logarithm), candidate.explorations

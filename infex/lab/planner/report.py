@@ -1,35 +1,30 @@
-"""The answer of the planner: in words, as data, as text, as a figure and as a page."""
+"""The answer of the planner as data, and what is made of it: words, text, a figure, a page, JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
-import numpy as np
-
 from infex import registry
 from infex._stats import Interval
-from infex.arrays import Integers
+from infex.checks import real, set_fields, whole
 from infex.files import replace
-from infex.lab.environments import ContextualInstance, Instance, LinearInstance
-from infex.lab.planner.beliefs import Belief
-from infex.lab.planner.judging import FRESH_TO_SETTLE, Cost, Judged, MenuEntry, Verdict, against, cost, ratio
-from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candidate, Pool
+from infex.lab.planner.evaluation import Cost, Evaluation, Figures, MenuEntry
+from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, is_within
 from infex.lab.text import paragraph, text_table
 from infex.pages import breakable, chart, rounded, shell, table
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.schedules.base import has
 
 if TYPE_CHECKING:
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-    from infex.lab.planner.planner import Question
-
+FRESH_TO_SETTLE = 256  # problems; after several evaluations few are left to one that was lucky
 REFERENCE_NAMES = {
     "recommended": "recommended",
     "best": "the best",
@@ -46,7 +41,51 @@ COSTS_NOTE = (
     "difference on those that both met."
 )
 BEST_ARMS_PRINTED, BEST_ARMS_ON_PAGE = 3, 10
-SOFT_COLOUR, MENU_COLOUR = "#7F7F7F", "#1F77B4"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The problem, what is allowed, and the time that may be spent.
+
+    `bound` is as the user gave it, `logged` the number of logged rewards, `offers` how many rounds of a log
+    have offers that are drawn from (0: arms stay), `noise_by` where the noise is from, and `problem` a
+    problem of the user's own. Limits are None where there are none.
+    """
+
+    dim: int
+    arms_count: int
+    horizon: int
+    noise: float
+    bound: float
+    logged: int
+    max_share: float | None
+    max_count: int | None
+    max_cost: float | None
+    keep_within: float
+    seconds: float
+    seed: int
+    offers: int = 0
+    noise_by: str = ""
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        real("keep_within", self.keep_within, least=1)
+        set_fields(
+            self,
+            max_cost=self.max_cost if self.max_cost is None else real("max_cost", self.max_cost, least=0),
+            seconds=real("seconds", self.seconds, above=0),
+            seed=whole("seed", self.seed),
+        )
+        most_explorations(self.horizon, self.max_share, self.max_count)
+
+
+def most_explorations(horizon: int, share: float | None, count: int | None) -> int:
+    """How many rounds of the horizon may explore."""
+    most = horizon
+    if share is not None:
+        most = min(most, math.floor(real("max_share", share, least=0, most=1) * horizon + 1e-9))
+    return most if count is None else min(most, whole("max_count", count, least=0))
 
 
 class Tried(NamedTuple):
@@ -72,15 +111,6 @@ class Arm(NamedTuple):
 
     label: str
     best: float
-
-
-class MenuRow(NamedTuple):
-    """One candidate of the menu with all its names, and whether it is as near as each of them says."""
-
-    names: str
-    holds: str
-    judged: Judged
-    recommended: bool
 
 
 @final
@@ -114,7 +144,7 @@ class Plan:
     keep_within: float
     longest: float
     menu: tuple[MenuEntry, ...]
-    levels: tuple[Judged, ...]
+    levels: tuple[Figures, ...]
     candidates: tuple[Tried, ...]
     regret: dict[str, Cost]
     against: dict[str, Cost]
@@ -124,85 +154,44 @@ class Plan:
     why: str
     question: Question
 
-    @staticmethod
-    def of(question: Question, verdict: Verdict) -> Plan:
-        """The plan that a race and its judgement come to."""
-        chosen, compared = verdict.chosen, verdict.compared()
-        played = [_tried(each, each in verdict.alive) for each in verdict.entered if each.rounds]
-        return Plan(
-            recommended=chosen.label,
-            policy=chosen.policy,
-            code=code_of(chosen),
-            best=verdict.best.label,
-            settled=verdict.is_settled,
-            open=verdict.open,
-            explorations=chosen.explorations,
-            horizon=verdict.race.horizon,
-            rounds=chosen.rounds,
-            keep_within=question.keep_within,
-            longest=verdict.race.pool.source.longest,
-            menu=verdict.menu(),
-            levels=verdict.judged_levels(),
-            candidates=tuple(sorted(played, key=lambda each: (-each.rounds, each.mean))),
-            regret={name: cost(regret) for name, regret in compared.items()},
-            against={
-                name: against(compared["recommended"], regret)
-                for name, regret in compared.items()
-                if name != "recommended"
-            },
-            times_best={name: ratio(regret, compared["best"]) for name, regret in compared.items()},
-            arms=_best_arms(verdict.sitting.pool),
-            when=rounds_of(chosen.policy, verdict.race.horizon),
-            why=reasons(verdict),
-            question=question,
-        )
-
     def __repr__(self) -> str:
         state = "settled" if self.settled else "not settled"
         return f"<Plan: {self.recommended}, {self.explorations} of {self.horizon} rounds explore, {state}>"
 
     def __str__(self) -> str:
-        share = f"{self.explorations / self.horizon:.2%}"
+        rows = self.menu_rows()
+        menu = [
+            [names, f"{each.explorations:,}", said(each.regret.value), times(each.ratio), holds]
+            for names, holds, each in rows
+        ]
+        costs = [
+            [
+                name,
+                f"{each.problems:,}",
+                with_interval(each.mean, number),
+                *(number(figure.value) for figure in (each.median, each.worst_decile)),
+            ]
+            for name, each, number in self.cost_rows()
+        ]
+        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in self.arms[:BEST_ARMS_PRINTED])
         lines = [
             paragraph(self.assumed),
             "",
             self.code,
             paragraph(self.why),
-            paragraph(
-                f"{self.explorations:,} of {self.horizon:,} rounds explore ({share}), {self.when}; they cost "
-                f"{said(self.chosen().cost)}"
-            ),
+            paragraph(f"{self.explored}; they cost {said(self.chosen().cost)}"),
             self.divided,
-        ]
-        if self.arms:
-            often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in self.arms[:BEST_ARMS_PRINTED])
-            lines.append(paragraph(f"most often the best arm: {often}"))
-        head = ["the menu", "explores", "regret", "times the best", "within?"]
-        rows = self.menu_rows()
-        figures = [
-            [
-                row.names,
-                f"{row.judged.explorations:,}",
-                said(row.judged.regret.value),
-                times(row.judged.ratio),
-            ]
-            for row in rows
-        ]
-        lines += [
+            paragraph(f"most often the best arm: {often}") if often else "",
             "",
-            text_table(head, [[*cells, row.holds] for cells, row in zip(figures, rows, strict=True)]),
+            text_table(["the menu", "explores", "regret", "times the best", "within?"], menu),
+            *(f"{e.explorations:,} explorations, {e.problems:,} problems: {e.expression}" for *_, e in rows),
+            paragraph(MENU_NOTE),
+            "",
+            text_table(
+                [f"regret of {self.rounds:,} rounds", "problems", "mean", "median", "worst decile"], costs
+            ),
+            paragraph(COSTS_NOTE),
         ]
-        lines += [
-            f"{row.judged.explorations:,} explorations, {row.judged.problems:,} problems: "
-            f"{row.judged.expression}"
-            for row in rows
-        ]
-        head = [f"regret of {self.rounds:,} rounds", "problems", "mean", "median", "worst decile"]
-        costs = [
-            [name, f"{each.problems:,}", interval_text(each.mean, sign), *_ends(each, sign)]
-            for name, each, sign in self.cost_rows()
-        ]
-        lines += [paragraph(MENU_NOTE), "", text_table(head, costs), paragraph(COSTS_NOTE)]
         return "\n".join(line for place, line in enumerate(lines) if line or lines[place - 1])
 
     @property
@@ -232,27 +221,36 @@ class Plan:
             return ""
         return f"arms were divided by {self.longest:g}, so that none is longer than 1; divide yours too"
 
-    def chosen(self) -> Judged:
+    @property
+    def explored(self) -> str:
+        """How many rounds explore, and which."""
+        share = f"{self.explorations / self.horizon:.2%}"
+        return f"{self.explorations:,} of {self.horizon:,} rounds explore ({share}), {self.when}"
+
+    def chosen(self) -> Figures:
         """The figures of what is recommended."""
-        return next(entry.judged for entry in self.menu if entry.judged.expression == self.recommended)
+        return next(entry.figures for entry in self.menu if entry.figures.expression == self.recommended)
 
-    def menu_rows(self) -> list[MenuRow]:
-        """A row for each candidate on the menu, from the least regret to the fewest explorations."""
+    def menu_rows(self) -> list[tuple[str, str, Figures]]:
+        """A row for each candidate on the menu: its names, whether it is as near as they say, its figures.
+
+        The one that explores most is the first.
+        """
         rows = []
-        for expression, judged in {each.judged.expression: each.judged for each in self.menu}.items():
-            same = [entry for entry in self.menu if entry.judged.expression == expression]
-            chosen = self.recommended == expression
-            names = [*(entry.name for entry in same), *(["recommended"] if chosen else [])]
+        for figures in {entry.figures.expression: entry.figures for entry in self.menu}.values():
+            same = [entry for entry in self.menu if entry.figures.expression == figures.expression]
+            names = [entry.name for entry in same]
+            names += ["recommended"] if figures.expression == self.recommended else []
             holds = ", ".join(dict.fromkeys(entry.holds for entry in same if entry.holds))
-            rows.append(MenuRow(", ".join(names), holds, judged, chosen))
-        return sorted(rows, key=lambda row: -row.judged.explorations)
+            rows.append((", ".join(names), holds, figures))
+        return sorted(rows, key=lambda row: -row[2].explorations)
 
-    def cost_rows(self) -> list[tuple[str, Cost, str]]:
-        """Regret and differences to show, each with its name and sign; regrets are of the same problems."""
+    def cost_rows(self) -> list[tuple[str, Cost, Callable[[float], str]]]:
+        """Regret on the same problems, and differences: names, figures, and how to write them."""
         problems = self.regret["recommended"].problems
         same = {name: each for name, each in self.regret.items() if each.problems == problems}
-        return [(REFERENCE_NAMES[name], each, "") for name, each in same.items()] + [
-            (f"it less {REFERENCE_NAMES[name]}", each, "+") for name, each in self.against.items()
+        return [(REFERENCE_NAMES[name], each, said) for name, each in same.items()] + [
+            (f"it less {REFERENCE_NAMES[name]}", each, said_signed) for name, each in self.against.items()
         ]
 
     def as_data(self) -> dict[str, Any]:
@@ -280,38 +278,6 @@ class Plan:
         return list(files)
 
 
-def _tried(each: Candidate, alive: bool) -> Tried:
-    problems, cost = int(each.regret.size), float(each.cost.mean())
-    return Tried(each.label, each.explorations, problems, each.rounds, each.mean, cost, alive)
-
-
-def _best_arms(pool: Pool) -> tuple[Arm, ...]:
-    """How often each arm was the best, in problems or in rounds of them, most often first.
-
-    Nothing where arms are drawn for each problem, or the problem is a user's own.
-    """
-    known, problems = pool.source, pool.drawn
-    if not isinstance(known, Belief) or (known.arms is None and known.offers is None):
-        return ()
-    problems = problems if known.offers is None else problems[:PROBLEMS_TO_SETTLE]
-    wins = np.bincount(np.concatenate([_best_in(problem) for problem in problems]), minlength=known.count)
-    names = known.labels or [str(place) for place in range(known.count)]
-    arms = [Arm(name, float(share)) for name, share in zip(names, wins / wins.sum(), strict=True)]
-    return tuple(sorted(arms, key=lambda arm: -arm.best))
-
-
-def _best_in(problem: Instance) -> Integers:
-    """The best arm of a problem; where arms change from round to round, that of each."""
-    if isinstance(problem, LinearInstance):
-        return np.array([int(np.argmax(problem.means))])
-    if isinstance(problem, ContextualInstance):
-        assert problem.sets is not None
-        found: Integers = np.argmax(problem.sets.rows[:, 0] @ problem.thetas.T, axis=1)
-        return found
-    best: Integers = np.argmax(problem.sets @ problem.theta, axis=1)  # type: ignore[union-attr]
-    return best
-
-
 # Words
 
 
@@ -324,50 +290,46 @@ def said(value: float, sign: str = "") -> str:
     return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"
 
 
-def times(ratio: Interval) -> str:
-    """A ratio with its interval, where there is one.
+def said_signed(value: float) -> str:
+    """A difference, with its sign."""
+    return said(value, "+")
 
-    >>> times(Interval(1.148, 1.09, 1.21)), times(Interval(2.0, math.nan, math.nan))
-    ('1.15 [1.09, 1.21]', '2.00')
+
+def with_interval(figure: Interval, number: Callable[[float], str] = said) -> str:
+    """A figure with its interval, where there is one.
+
+    >>> with_interval(Interval(1.148, 1.09, 1.21)), with_interval(Interval(2.0, math.nan, math.nan))
+    ('1.15 [1.09, 1.21]', '2')
     """
-    if not math.isfinite(ratio.low):
-        return f"{ratio.value:.2f}"
-    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+    value, low, high = map(number, figure)
+    return f"{value} [{low}, {high}]" if math.isfinite(figure.low) else value
 
 
-def interval_text(figure: Interval, sign: str = "") -> str:
-    """A regret with its interval, where there is one."""
-    if not math.isfinite(figure.low):
-        return said(figure.value, sign)
-    return f"{said(figure.value, sign)} [{said(figure.low, sign)}, {said(figure.high, sign)}]"
+def times(ratio: Interval) -> str:
+    """A ratio with its interval, where there is one."""
+    return with_interval(ratio, "{:.2f}".format)
 
 
-def _ends(each: Cost, sign: str) -> list[str]:
-    return [said(each.median.value, sign), said(each.worst_decile.value, sign)]
-
-
-def code_of(candidate: Candidate) -> str:
-    """A candidate as a line of Python; of a user's own objects it has the names only.
+def code_of(policy: Policy, label: str) -> str:
+    """A policy as a line of Python; of a user's own objects it has the label only.
 
     >>> import infex
-    >>> code_of(Candidate(infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own"), 5))
+    >>> code_of(infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own"), "")
     'infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own")'
     """
-    policy = candidate.policy
     if isinstance(policy, Greedy):
         return "infex.Greedy()"
-    base = policy.base if isinstance(policy, Infex) else policy
-    schedule = policy.schedule if isinstance(policy, Infex) else None
-    known = schedule is None or type(schedule) in registry.BY_KIND
-    if not isinstance(base, LinUCB | LinTS) or not known:
-        return candidate.label
-    defaults = asdict(type(base)())
-    settings = [f"{name}={value!r}" for name, value in asdict(base).items() if value != defaults[name]]
-    inner = f"infex.{type(base).__name__}({', '.join(settings)})"
-    if not isinstance(policy, Infex):
-        return inner
-    more = ', data="own"' if policy.data == "own" else ""
-    return f"infex.Infex({inner}, infex.{schedule!r}{more})"
+    if isinstance(policy, Infex):
+        base = code_of(policy.base, "")
+        if not base or type(policy.schedule) not in registry.BY_KIND:
+            return label
+        more = ', data="own"' if policy.data == "own" else ""
+        return f"infex.Infex({base}, infex.{policy.schedule!r}{more})"
+    if not isinstance(policy, LinUCB | LinTS):
+        return label
+    defaults = asdict(type(policy)())
+    settings = [f"{name}={value!r}" for name, value in asdict(policy).items() if value != defaults[name]]
+    return f"infex.{type(policy).__name__}({', '.join(settings)})"
 
 
 def rounds_of(policy: Policy, horizon: int) -> str:
@@ -390,206 +352,185 @@ def rounds_of(policy: Policy, horizon: int) -> str:
     return f"in rounds {', '.join(first)}{last}"
 
 
-def reasons(verdict: Verdict) -> str:
+def reasons(evaluation: Evaluation) -> str:
     """Why this candidate was chosen, how it did on fresh problems, and whether that settles it."""
-    judged, best = verdict.recommended, verdict.judged(verdict.best)
-    within, loses = f"{verdict.keep_within:g} times", said(judged.regret.value)
-    fresh = f"{judged.problems:,} fresh problems"
-    compared = f"{times(judged.ratio)} times the {said(best.regret.value)} of {best.expression}."
-    if not judged.explorations:
+    race, keep_within = evaluation.race, evaluation.keep_within
+    is_best, nearest = evaluation.chosen is evaluation.best, evaluation.nearest
+    chosen, best = evaluation.figures(evaluation.chosen), evaluation.figures(evaluation.best)
+    loses, fresh = said(chosen.regret.value), f"{chosen.problems:,} fresh problems"
+    compared = f"{times(chosen.ratio)} times the {said(best.regret.value)} of {best.expression}."
+    if not chosen.explorations:
         words = f"You need no exploration: what the log has taught is enough. On {fresh} greedy loses {loses}"
-        words += ", the least." if verdict.chosen is verdict.best else f": {compared}"
-    elif verdict.chosen is not verdict.best:
+        words += ", the least." if is_best else f": {compared}"
+    elif not is_best:
         words = (
-            f"It explores least of those within {within} the least regret. On {fresh}, which did not choose "
-            f"it, it loses {loses}: {compared}"
+            f"It explores least of those within {keep_within:g} times the least regret. On {fresh}, which "
+            f"did not choose it, it loses {loses}: {compared}"
         )
-    elif verdict.rival is None:
-        words = f"It loses {loses} on {fresh}, the least." + _not_compared(verdict)
+    elif nearest is not None:
+        rival = evaluation.figures(nearest)
+        often = "in every round" if chosen.explorations == race.horizon else "as often as this"
+        words = (
+            f"Explore {often}: nothing that explores less often came within {keep_within:g} times of its "
+            f"regret, {loses} on {fresh}. The nearest, {rival.expression} with {rival.explorations:,} "
+            f"explorations, loses {times(rival.ratio)} times as much there."
+        )
     else:
-        rival = verdict.rival
-        often = "in every round" if judged.explorations == verdict.race.horizon else "as often as this"
-        words = (
-            f"Explore {often}: nothing that explores less often came within {within} of its regret, {loses} "
-            f"on {fresh}. The nearest, {rival.expression} with {rival.explorations:,} explorations, loses "
-            f"{times(rival.ratio)} times as much there."
+        words, met = f"It loses {loses} on {fresh}, the least.", evaluation.best.regret.size
+        if met < PROBLEMS_TO_SHOW:
+            words += f" {met} problems were tried, too few to tell whether exploring less is as good."
+        elif chosen.explorations <= min(each.explorations for each in race.entered if each.rounds):
+            words += " Nothing that explores less was tried."
+    doubt = doubts(evaluation)
+    if doubt:
+        return f"{words} Not settled: {doubt} Give it more seconds."
+    if is_best:
+        return (
+            f"{words} Settled: no other is better by more than that, and none that explores less is as near."
         )
-    if verdict.is_settled:
-        return f"{words} Settled: {_shown(verdict)}."
-    return f"{words} Not settled: {_doubt(verdict)} Give it more seconds."
+    words += f" Settled: the interval stays within {keep_within:g}, and no other is better by more than that."
+    rarer = evaluation.open()
+    return f"{words} Whether {rarer} that explore less are as near could not be told." if rarer else words
 
 
-def _not_compared(verdict: Verdict) -> str:
-    """Why the best is recommended though none that explores less was judged beside it."""
-    met = verdict.best.regret.size
-    if met < PROBLEMS_TO_SHOW:
-        return f" {met} problems were tried, too few to tell whether exploring less is as good."
-    tried = min(each.explorations for each in verdict.entered if each.rounds)
-    return "" if tried < verdict.chosen.explorations else " Nothing that explores less was tried."
+def doubts(evaluation: Evaluation) -> str:
+    """What is missing for a settled choice; nothing if the race and the fresh problems show it to be right.
 
-
-def _shown(verdict: Verdict) -> str:
-    if verdict.chosen is verdict.best:
-        return "no other is better by more than that, and none that explores less is as near"
-    words = f"the interval stays within {verdict.keep_within:g}, and no other is better by more than that"
-    if not verdict.open:
-        return words
-    return f"{words}. Whether {verdict.open} that explore less are as near could not be told"
-
-
-def _doubt(verdict: Verdict) -> str:
-    """What is missing for a settled choice."""
-    if not verdict.is_allowed:  # what is promised comes first
-        spent = said(verdict.recommended.cost)
-        return f"exploring cost {spent} there, more than max_cost = {verdict.race.max_cost:g}."
-    if not verdict.is_complete:
-        return _cut_short(verdict)
-    if verdict.is_choice_shown:
-        return "another may still be better by more than that."
-    if verdict.recommended.problems < FRESH_TO_SETTLE:
-        return f"{verdict.recommended.problems} fresh problems are too few."
-    if verdict.chosen is not verdict.best:
-        return f"the interval goes beyond {verdict.keep_within:g}."
-    return f"{verdict.open or 'the nearest'}{' that explore less' if verdict.open else ''} may be as near."
-
-
-def _cut_short(verdict: Verdict) -> str:
-    """What the race had no time for."""
-    rounds, horizon = verdict.chosen.rounds, verdict.race.horizon
-    waiting = sum(each.rounds < horizon for each in verdict.alive)
-    if rounds < horizon:
-        words = f"no candidate was played to the end, figures are of the first {rounds:,} rounds."
-        return words + " max_cost was held against these only." * (verdict.race.max_cost < math.inf)
+    All that were not given up must have played all rounds of enough problems, and the race must show that
+    none is better than the best by more than `keep_within`. Fresh problems must show that the recommended
+    one is within it; or that the nearest is beyond it, where the best is recommended because none that
+    explores less is near.
+    """
+    race, keep_within = evaluation.race, evaluation.keep_within
+    chosen, best, nearest = evaluation.chosen, evaluation.best, evaluation.nearest
+    figures, rarer = evaluation.figures(chosen), evaluation.open()
+    if not race.is_allowed(evaluation.fresh(chosen)):  # what is promised comes first
+        return f"exploring cost {said(figures.cost)} there, more than max_cost = {race.max_cost:g}."
+    if chosen.rounds < race.horizon:
+        words = f"no candidate was played to the end, figures are of the first {chosen.rounds:,} rounds."
+        return words + " max_cost was held against these only." * (race.max_cost < math.inf)
+    waiting = sum(each.rounds < race.horizon for each in race.alive)
     if waiting:
-        return f"{waiting} of {len(verdict.alive)} candidates that may be as good were not played to the end."
-    return f"{verdict.best.regret.size} problems chose it, too few to see what goes wrong but rarely."
+        return f"{waiting} of {len(race.alive)} candidates that may be as good were not played to the end."
+    if best.regret.size < PROBLEMS_TO_SETTLE:
+        return f"{best.regret.size} problems chose it, too few to see what goes wrong but rarely."
+    if figures.problems < FRESH_TO_SETTLE:
+        return f"{figures.problems} fresh problems are too few."
+    if chosen is not best and not figures.ratio.high <= keep_within:
+        return f"the interval goes beyond {keep_within:g}."
+    if chosen is best and rarer:
+        return f"{rarer} that explore less may be as near."
+    if chosen is best and nearest is not None and not evaluation.figures(nearest).ratio.low > keep_within:
+        return "the nearest may be as near."
+    if not all(each is best or is_within(best, each, keep_within) for each in race.fit):
+        return "another may still be better by more than that."
+    return ""
 
 
 # The figure and the page
 
 
-def _marks(plan: Plan, some: Sequence[Judged]) -> list[tuple[Judged, Interval]]:
-    """What has a mark in the picture: the least regret times the ratio to it on the same problems."""
-    least = plan.regret["best"].mean.value
-    marks = [(each, Interval(*(least * end for end in each.ratio))) for each in some]
-    return [(each, drawn) for each, drawn in marks if math.isfinite(drawn.low + drawn.high)]
-
-
-def _limits(plan: Plan, names: Sequence[str]) -> dict[str, float]:
-    """Lines across the picture: the regret of what the plan is compared with, by the same measure."""
-    least = plan.regret["best"].mean.value
-    known = {name: least * plan.times_best[name].value for name in names if name in plan.times_best}
-    return {REFERENCE_NAMES[name]: level for name, level in known.items() if math.isfinite(level)}
-
-
-def front_figure(plan: Plan) -> Figure:
-    """A matplotlib figure: the first of each number of explorations, the menu, and LinUCB and greedy.
+def front_data(plan: Plan) -> dict[str, Any]:
+    """The chart of regret by explorations: the first of each number of them, the menu, LinUCB and greedy.
 
     Every mark is the least regret times a ratio of the same fresh problems, with the interval of that ratio;
     what only the race has met is not drawn.
     """
+    least = plan.regret["best"].mean.value
+
+    def marks(name: str, some: Sequence[Figures], **look: Any) -> dict[str, Any]:
+        known = [(each, [least * end for end in each.ratio]) for each in some]
+        known = sorted(
+            (pair for pair in known if math.isfinite(sum(pair[1]))), key=lambda pair: pair[0].explorations
+        )
+        y, low, high = (rounded(ends[k] for _, ends in known) for k in range(3))
+        x, names = [each.explorations for each, _ in known], [each.expression for each, _ in known]
+        return {"name": name, "x": x, "y": y, "low": low, "high": high, "names": names, **look}
+
+    levels = {
+        name: least * plan.times_best[name].value for name in ("LinUCB", "greedy") if name in plan.regret
+    }
+    return {
+        "title": "Regret by how often it explores",
+        "height": 360,
+        "x": {"label": f"exploring rounds in {plan.horizon:,}", "name": "explorations", "log": True},
+        "y": {
+            "label": f"regret of {plan.rounds:,} rounds, mean over fresh problems",
+            "name": "regret",
+            "log": True,
+        },
+        "limits": [
+            {"y": level, "name": REFERENCE_NAMES[name], "colour": 7}
+            for name, level in levels.items()
+            if math.isfinite(level)
+        ],
+        "series": [
+            marks("the best of each number of explorations", plan.levels, shape="joined", colour=7),
+            marks("on the menu", [each for *_, each in plan.menu_rows()], shape="dots", colour=0),
+            marks("recommended", [plan.chosen()], shape="dots", colour=1, strong=True),
+        ],
+        "hint": "Each mark is a candidate, with the interval of its regret. Point at one, or use arrow keys.",
+    }
+
+
+def front_figure(plan: Plan) -> Figure:
+    """The chart of `front_data` as a matplotlib figure."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     from infex.lab.reports.figures import PaperFigure
 
+    data, soft = front_data(plan), "#7F7F7F"
     drawn = PaperFigure(figsize=(7.0, 5.0), layout="constrained")
     axes = drawn.subplots()
-    menu = list({entry.judged.expression: entry.judged for entry in plan.menu}.values())
-    for some, mark, colour, size, label in (
-        (plan.levels, "o-", SOFT_COLOUR, 3, "the best of each number of explorations"),
-        (menu, "o", MENU_COLOUR, 7, "the menu"),
-        ([plan.chosen()], "*", "#000000", 13, "recommended"),
-    ):
-        marks = _marks(plan, some)
-        if marks:
-            means = [each.value for _, each in marks]
+    looks = (("o-", soft, 3), ("o", "#1F77B4", 7), ("*", "#000000", 13))
+    for series, (mark, colour, size) in zip(data["series"], looks, strict=True):
+        if series["x"]:
+            y = series["y"]
             reach = [
-                [each.value - each.low for _, each in marks],
-                [each.high - each.value for _, each in marks],
+                [abs(end - value) for end, value in zip(series[side], y, strict=True)]
+                for side in ("low", "high")
             ]
-            counts = [judged.explorations for judged, _ in marks]
-            style: dict[str, Any] = {"fmt": mark, "color": colour, "ms": size, "label": label}
-            axes.errorbar(counts, means, yerr=reach, lw=1, elinewidth=1, **style)
-    for (name, level), dash in zip(
-        _limits(plan, ("LinUCB", "greedy")).items(), ((4, 2), (1, 2)), strict=False
-    ):
-        axes.axhline(level, color=SOFT_COLOUR, lw=1, dashes=dash, label=name)
-    axes.set(xscale="log", yscale="log")
-    _number_plainly(axes.xaxis, axes.get_xlim())
-    _number_plainly(axes.yaxis, axes.get_ylim())
-    axes.set_xlabel(f"exploring rounds in {plan.horizon:,}")
-    axes.set_ylabel(f"regret of {plan.rounds:,} rounds, mean over fresh problems")
+            style: dict[str, Any] = {"fmt": mark, "color": colour, "ms": size, "label": series["name"]}
+            axes.errorbar(series["x"], y, yerr=reach, lw=1, elinewidth=1, **style)
+    for limit, dash in zip(data["limits"], ((4, 2), (1, 2)), strict=False):
+        axes.axhline(limit["y"], color=soft, lw=1, dashes=dash, label=limit["name"])
+    axes.set(xscale="log", yscale="log", xlabel=data["x"]["label"], ylabel=data["y"]["label"])
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
+        axis.set_major_formatter(FuncFormatter(lambda value, place: said(value)))
+        axis.set_minor_formatter(NullFormatter())
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
     drawn.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return drawn
 
 
-def _number_plainly(axis: Axis, ends: tuple[float, float]) -> None:
-    """Numbers on a log scale as people write them."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = ends
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, place: said(value)))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def front_data(plan: Plan) -> dict[str, Any]:
-    """What the chart on the page shows, by the number of explorations: the marks of `front_figure`."""
-    menu = list({entry.judged.expression: entry.judged for entry in plan.menu}.values())
-    limits = _limits(plan, ["LinUCB", "greedy"])
-    label = f"regret of {plan.rounds:,} rounds, mean over fresh problems"
-    return {
-        "title": "Regret by how often it explores",
-        "height": 360,
-        "x": {"label": f"exploring rounds in {plan.horizon:,}", "name": "explorations", "log": True},
-        "y": {"label": label, "name": "regret", "log": True},
-        "limits": [{"y": level, "name": name, "colour": 7} for name, level in limits.items()],
-        "series": [
-            _front(plan, "the best of each number of explorations", plan.levels, shape="joined", colour=7),
-            _front(plan, "on the menu", menu, shape="dots", colour=0),
-            _front(plan, "recommended", [plan.chosen()], shape="dots", colour=1, strong=True),
-        ],
-        "hint": "Each mark is a candidate, with the interval of its regret. Point at one, or use arrow keys.",
-    }
-
-
-def _front(plan: Plan, name: str, judged: Sequence[Judged], **look: Any) -> dict[str, Any]:
-    """Marks of one kind, in the order of their explorations."""
-    marks = sorted(_marks(plan, judged), key=lambda mark: mark[0].explorations)
-    ends = zip(*((drawn.value, drawn.low, drawn.high) for _, drawn in marks), strict=True)
-    y, low, high = map(rounded, ends) if marks else ([], [], [])
-    names = [each.expression for each, _ in marks]
-    x = [each.explorations for each, _ in marks]
-    return {"name": name, "x": x, "y": y, "low": low, "high": high, "names": names, **look}
-
-
 def plan_page(plan: Plan) -> str:
     """One self-contained page."""
     state = "settled" if plan.settled else "NOT settled"
-    share = (
-        f"{plan.explorations:,} of {plan.horizon:,} rounds explore ({plan.explorations / plan.horizon:.2%})"
-    )
     menu = [
         [
-            (f"<b>{escape(row.names)}</b>" if row.recommended else escape(row.names))
-            + f"<br><small>{breakable(row.judged.expression)}</small>",
-            f"{row.judged.explorations:,}",
-            _small(row.judged.regret, ""),
-            times(row.judged.ratio),
-            row.holds,
-            f"{row.judged.problems:,}",
+            f"{f'<b>{escape(names)}</b>' if each.expression == plan.recommended else escape(names)}"
+            f"<br><small>{breakable(each.expression)}</small>",
+            f"{each.explorations:,}",
+            _small(with_interval(each.regret)),
+            times(each.ratio),
+            holds,
+            f"{each.problems:,}",
         ]
-        for row in plan.menu_rows()
+        for names, holds, each in plan.menu_rows()
     ]
     costs = [
-        [name, f"{each.problems:,}", *(_small(figure, sign) for figure in each[1:4])]
-        for name, each, sign in plan.cost_rows()
+        [name, f"{each.problems:,}", *(_small(with_interval(figure, number)) for figure in each[1:4])]
+        for name, each, number in plan.cost_rows()
     ]
     arms = [[escape(arm.label), f"{arm.best:.1%}"] for arm in plan.arms[:BEST_ARMS_ON_PAGE]]
+    limits = ("max_share", "max_count", "max_cost", "keep_within", "seconds", "seed")
+    asked = [(name.replace("_", " "), getattr(plan.question, name)) for name in limits]
     left = sum(tried.alive for tried in plan.candidates)
     parts = [
         "<h1>How rarely to explore</h1>",
-        f"<p><b>{escape(plan.recommended)}</b> ({state}). {escape(share)}, {escape(plan.when)}.</p>",
+        f"<p><b>{escape(plan.recommended)}</b> ({state}). {escape(plan.explored)}.</p>",
         f'<pre tabindex="0"><code>{escape(plan.code)}</code></pre>',
         f"<p><b>{escape(plan.divided)}.</b></p>" if plan.divided else "",
         f"<p>{escape(plan.why)}</p>",
@@ -604,20 +545,13 @@ def plan_page(plan: Plan) -> str:
         f"{COSTS_NOTE}</p>",
         table(("", "problems", "mean", "median", "worst decile"), costs),
         *(["<h2>Arms that were most often the best</h2>", table(("arm", "best in"), arms)] if arms else []),
-        f'<p class="soft">{escape(plan.assumed)}; {escape(_asked(plan.question))}. Of '
+        f'<p class="soft">{escape(plan.assumed)}; '
+        f"{', '.join(f'{name} {value:g}' for name, value in asked if value is not None)}. Of "
         f"{len(plan.candidates):,} candidates {left:,} were not given up; plan.json has all of them.</p>",
     ]
     return shell("How rarely to explore", parts)
 
 
-def _asked(question: Question) -> str:
-    """Limits, time and seed, in words."""
-    asked = ("max_share", "max_count", "max_cost", "keep_within", "seconds", "seed")
-    values = [(name.replace("_", " "), getattr(question, name)) for name in asked]
-    return ", ".join(f"{name} {value:g}" for name, value in values if value is not None)
-
-
-def _small(figure: Interval, sign: str) -> str:
-    """A figure, and its interval in small type where there is one."""
-    value, _, interval = interval_text(figure, sign).partition(" ")
-    return f"{value} <small>{interval}</small>" if interval else value
+def _small(text: str) -> str:
+    """A figure with its interval in small type."""
+    return re.sub(r"(\[.*\])", r"<small>\1</small>", text)

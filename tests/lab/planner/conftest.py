@@ -2,7 +2,7 @@
 
 import pytest
 
-from infex.lab.planner import judging, planner, race
+from infex.lab.planner import evaluation, planner, race
 from tests.lab.planner.pace import Pace
 
 
@@ -10,6 +10,6 @@ from tests.lab.planner.pace import Pace
 def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
     found = Pace()
     monkeypatch.setattr(race, "play_many", found.play_many)
-    for module in (race, judging, planner):
+    for module in (race, evaluation, planner):
         monkeypatch.setattr(module, "time", found.clock)
     return found

@@ -33,5 +33,5 @@ def played(regret: Any, rounds: int = 100, explorations: int = 10, cost: float =
     """A candidate with these figures."""
     found = Candidate(Greedy(), explorations, rounds=rounds)
     values = np.array(regret, dtype=float)
-    found.take(values, np.full(values.size, cost))
+    found.record(values, np.full(values.size, cost))
     return found

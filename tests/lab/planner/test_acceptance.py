@@ -8,7 +8,7 @@ import pytest
 
 import infex
 from benchmarks.planning import HORIZON, MOST_EXPLORATIONS, MOST_RATIO, SEEDS, further, rivals_of
-from infex.lab.planner import judging, plan, planner, race
+from infex.lab.planner import evaluation, plan, planner, race
 from tests.clock import Clock
 
 PLAIN_ROUND, EXPLORING_ROUND = 1.2e-8, 4e-7  # seconds, as measured on a core that others used too
@@ -51,7 +51,7 @@ def planned(seed: int, keep_within: float = 1.25) -> Outcome:
     cores = TwoCores()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(race, "play_many", cores.play_many)
-        for module in (race, judging, planner):
+        for module in (race, evaluation, planner):
             patch.setattr(module, "time", cores.clock)
         begun = cores.clock.now
         found = plan(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex.lab.planner.judging import KNEE, LEAST_REGRET, front, knee, least, menu, nearest, rarest, relative
-from infex.lab.planner.race import PROBLEMS_TO_SHOW, Candidate
+from infex.lab.planner.evaluation import KNEE, LEAST_REGRET, front, knee, menu, nearest, relative
+from infex.lab.planner.race import PROBLEMS_TO_SHOW, Candidate, least, rarest
 from tests.lab.planner.pace import played
 
 
@@ -44,12 +44,12 @@ def test_what_was_refused_is_not_offered_as_near_again() -> None:
     assert menu([always, tenth, some], [], 1.25, refused=[some, tenth])["within 25 %"] is always
 
 
-def test_a_lane_judged_on_few_problems_is_not_chosen() -> None:
+def test_a_lane_played_on_few_problems_is_not_chosen() -> None:
     """It explores least and loses nothing against the best on all problems it met, but they are too few."""
     best = exact(1.0, 50)
     for problems in (2, 4, 8, PROBLEMS_TO_SHOW - 1):
         few = exact(0.9, 5, 64)
-        few.take(few.regret[:problems], few.cost[:problems])
+        few.record(few.regret[:problems], few.cost[:problems])
         assert rarest([best, few], best, 1.1) is best
         assert front([best, few], best) == [best]
         assert nearest([best, few], best) is None

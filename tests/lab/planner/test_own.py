@@ -89,7 +89,7 @@ def test_a_plan_simulates_the_problem_that_is_given(problem: Any, name: str) -> 
 
 
 def test_every_figure_of_an_own_problem_is_of_fresh_ones(monkeypatch: pytest.MonkeyPatch, pace: Pace) -> None:
-    """Each is found again by playing the problems of the last sitting, which the race has not met."""
+    """Each is found again by playing the last fresh problems, which the race has not met."""
     met: dict[int, set[int]] = {}
 
     def remembered(problems: Any, policy: Any, rounds: int, seeds: Any, **more: Any) -> Any:
@@ -102,7 +102,7 @@ def test_every_figure_of_an_own_problem_is_of_fresh_ones(monkeypatch: pytest.Mon
     assert min(len(keys) for keys in met.values()) > 1, "another problem for every seed"
     assert not met[0] & met[max(met)]
     source = race.Pool(_source(drawn), 7, max(met))
-    for entry in {each.judged.expression: each.judged for each in found.menu}.values():
+    for entry in {each.figures.expression: each.figures for each in found.menu}.values():
         runs = play_many(
             source.upto(entry.problems),
             infex.registry.parse(entry.expression),
@@ -274,7 +274,7 @@ def test_the_command_takes_problems_bases_and_schedules(tmp_path: Path) -> None:
 
 def test_what_met_fewer_problems_is_compared_by_differences_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Means of other problems stood side by side, so that the lesser of two could be the worse."""
-    monkeypatch.setattr("infex.lab.planner.planner.REFERENCE_SHARE", 1e-4)
+    monkeypatch.setattr("infex.lab.planner.evaluation.REFERENCE_SHARE", 1e-4)
     found = plan(dim=2, arms_count=5, horizon=300, seconds=0.5, workers=1, seed=1)
     assert found.regret["LinUCB"].problems < found.regret["recommended"].problems
     rows = found.cost_rows()
@@ -285,10 +285,10 @@ def test_what_met_fewer_problems_is_compared_by_differences_alone(monkeypatch: p
         "it less plain LinUCB",
         "it less greedy",
     ]
-    problems = {each.problems for name, each, sign in rows if not sign}
+    problems = {each.problems for name, each, _ in rows if not name.startswith("it less")}
     assert problems == {found.chosen().problems}
     few, all_of_them = found.regret["LinUCB"].problems, found.regret["recommended"].problems
-    assert {each.problems for name, each, sign in rows if sign} == {few, all_of_them}
+    assert {each.problems for name, each, _ in rows if name.startswith("it less")} == {few, all_of_them}
 
 
 def test_marks_of_the_picture_are_ratios_of_the_same_problems() -> None:
@@ -296,11 +296,14 @@ def test_marks_of_the_picture_are_ratios_of_the_same_problems() -> None:
 
     found = plan(dim=2, arms_count=5, horizon=300, seconds=0.5, workers=1, seed=1)
     least = found.regret["best"].mean.value
-    judged = {each.expression: each for each in (*found.levels, *(entry.judged for entry in found.menu))}
-    dots = front_data(found)["dots"]
-    assert dots
-    for dot in dots:
-        assert dot["mid"] == pytest.approx(least * judged[dot["name"]].ratio.value)
-    limits = {each["name"]: each["y"] for each in front_data(found)["limits"]}
-    assert limits["the best"] == pytest.approx(least)
+    known = {each.expression: each for each in (*found.levels, *(entry.figures for entry in found.menu))}
+    chart = front_data(found)
+    marks = [
+        mark for each in chart["series"] for mark in zip(each["names"], each["x"], each["y"], strict=True)
+    ]
+    assert {name for name, *_ in marks} >= {found.recommended, found.best}
+    for name, explorations, regret in marks:
+        assert explorations == known[name].explorations
+        assert regret == pytest.approx(least * known[name].ratio.value, rel=1e-4)
+    limits = {each["name"]: each["y"] for each in chart["limits"]}
     assert limits["plain LinUCB"] == pytest.approx(least * found.times_best["LinUCB"].value)

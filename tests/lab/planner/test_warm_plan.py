@@ -72,12 +72,12 @@ def test_a_log_that_has_taught_enough_needs_no_exploration() -> None:
 
 def test_what_loses_nothing_is_within_any_factor() -> None:
     one, other = Candidate(Greedy(), 0), Candidate(Greedy(), 0)
-    one.take(np.zeros(20), np.zeros(20))
-    other.take(np.zeros(20), np.zeros(20))
-    assert is_within(one, other, 0.1)
-    other.take(np.full(20, 3.0), np.zeros(20))
-    assert is_within(one, other, 0.1)
-    assert not is_within(other, one, 0.1)
+    one.record(np.zeros(20), np.zeros(20))
+    other.record(np.zeros(20), np.zeros(20))
+    assert is_within(one, other, 1.1)
+    other.record(np.full(20, 3.0), np.zeros(20))
+    assert is_within(one, other, 1.1)
+    assert not is_within(other, one, 1.1)
 
 
 def test_runs_that_cannot_begin_so_are_refused() -> None:

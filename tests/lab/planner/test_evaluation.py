@@ -1,4 +1,4 @@
-"""Judgement on fresh problems: none of them chose, refused choices are replaced, words fit the figures."""
+"""Evaluation on fresh problems: none of them chose, refused choices are replaced, words fit the figures."""
 
 import math
 from typing import Any
@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import infex
 from infex._stats import INTERVAL_ENDS, Interval
-from infex.lab.planner import judging, plan
+from infex.lab.planner import evaluation, plan
 from infex.lab.planner.beliefs import belief
-from infex.lab.planner.judging import Judged, MenuEntry, Sitting, Verdict, ratio, sittings
+from infex.lab.planner.evaluation import Evaluation, Figures, MenuEntry, evaluate, ratio
 from infex.lab.planner.race import LAST_HEAT, NUMBERS_OF_A_POOL, Candidate, Pool, Race
-from infex.lab.planner.report import reasons
+from infex.lab.planner.report import doubts, reasons
 from tests.lab.planner.pace import Pace
 
 HORIZON = 10_000
@@ -24,7 +24,7 @@ COSTS = {"LinUCB": 10_000, "Infex(LinUCB, every(10))": 1000, "Infex(LinUCB, ever
 class Told:
     """Runs whose regret a test says: a factor of what the best loses, by policy and set of problems.
 
-    The best loses 50 to 150, at random. Sets are those that chose, and those of each sitting.
+    The best loses 50 to 150, at random. Sets are those that chose, and those of each evaluation.
     """
 
     def __init__(self, **factors: Any) -> None:
@@ -48,22 +48,22 @@ class _Run:
         self.regret, self.regret_exploring = regret, 0.0
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, keep_within: float, **factors: Any) -> tuple[Verdict, Told]:
+def evaluated(monkeypatch: pytest.MonkeyPatch, keep_within: float, **factors: Any) -> tuple[Evaluation, Told]:
     """How a race among LinUCB in every, each tenth and each fiftieth round ends."""
     told = Told(**factors)
     monkeypatch.setattr("infex.lab.planner.race.play_many", told.play_many)
-    monkeypatch.setattr(judging, "MOST_JUDGED", 1024)
-    race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), HORIZON, workers=1, slack=0.5, seconds=60.0)
+    monkeypatch.setattr(evaluation, "MOST_FRESH", 1024)
     policies = [infex.LinUCB(), *(infex.Infex(infex.LinUCB(), infex.every(m)) for m in (10, 50))]
     lanes = [Candidate(policy, count) for policy, count in zip(policies, COSTS.values(), strict=True)]
+    known = belief(None, None, 2, 4, 1.0, 1.0, None)
+    race = Race(known, HORIZON, lanes, workers=1, factor=1.5, seconds=60.0)
     for each in lanes:
         race.pool.run(each, 256, HORIZON)
-    sitting = sittings(race, lanes, lanes, keep_within, math.inf)
-    return Verdict(race, lanes, lanes, lanes, lanes, sitting, *([Candidate(infex.Greedy(), 0)] * 2)), told
+    return evaluate(race, keep_within, math.inf), told
 
 
-def test_the_problems_that_judge_have_chosen_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    finish, told = judged(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
+def test_the_problems_that_evaluate_have_chosen_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    finish, told = evaluated(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
     chosen, fresh = told.played[0], told.played[1]
     assert len(chosen) == 256
     assert len(fresh) == 1024
@@ -77,24 +77,24 @@ def test_the_problems_that_judge_have_chosen_nothing(monkeypatch: pytest.MonkeyP
 def test_the_rarest_within_what_was_asked_is_recommended_with_its_ratio(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    finish, _ = judged(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
-    assert finish.recommended.explorations == 1000
-    assert finish.recommended.ratio.value == pytest.approx(1.1)
-    assert finish.is_settled
+    finish, _ = evaluated(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
+    assert finish.figures(finish.chosen).explorations == 1000
+    assert finish.figures(finish.chosen).ratio.value == pytest.approx(1.1)
+    assert not doubts(finish)
     assert "1,024 fresh problems, which did not choose it" in reasons(finish)
     assert "Settled: the interval stays within 1.25" in reasons(finish)
 
 
-def test_a_choice_that_fresh_problems_refuse_is_replaced_and_judged_anew(
+def test_a_choice_that_fresh_problems_refuse_is_replaced_and_evaluated_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """every(50) looks near where it is chosen, and is not in the first sitting; every(10) has the second."""
-    finish, told = judged(monkeypatch, 1.25, every10=[1.2], every50=[1.1, 1.6])
-    assert finish.recommended.explorations == 1000
-    assert finish.sitting.pool.place == 2
+    """every(50) looks near where it is chosen, and is not near on the first fresh problems."""
+    finish, told = evaluated(monkeypatch, 1.25, every10=[1.2], every50=[1.1, 1.6])
+    assert finish.figures(finish.chosen).explorations == 1000
+    assert finish.pool.place == 2
     assert len(told.played[1]) == 64, "beyond hope after a sixteenth"
     assert len(told.played[2]) == 1024
-    names = {entry.name: entry.judged.explorations for entry in finish.menu()}
+    names = {entry.name: entry.figures.explorations for entry in finish.menu()}
     assert names["within 25 %"] == 1000
     holds = {entry.name: entry.holds for entry in finish.menu()}
     assert holds["within 25 %"] == "yes"
@@ -103,9 +103,9 @@ def test_a_choice_that_fresh_problems_refuse_is_replaced_and_judged_anew(
 def test_in_every_round_is_said_in_words_where_nothing_rarer_comes_near(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    finish, _ = judged(monkeypatch, 1.1, every10=[1.3], every50=[3.0])
-    assert finish.recommended.explorations == HORIZON
-    assert finish.is_settled
+    finish, _ = evaluated(monkeypatch, 1.1, every10=[1.3], every50=[3.0])
+    assert finish.figures(finish.chosen).explorations == HORIZON
+    assert not doubts(finish)
     words = reasons(finish)
     assert words.startswith(
         "Explore in every round: nothing that explores less often came within 1.1 times of its regret"
@@ -115,50 +115,51 @@ def test_in_every_round_is_said_in_words_where_nothing_rarer_comes_near(
 
 def test_what_comes_near_after_all_is_preferred_to_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was beyond on the problems that chose, and is within on all fresh ones."""
-    finish, _ = judged(monkeypatch, 1.1, every10=[1.3, 1.05], every50=[3.0])
-    assert finish.recommended.explorations == 1000
-    assert {entry.name for entry in finish.menu() if entry.judged.explorations == 1000} >= {"within 10 %"}
+    finish, _ = evaluated(monkeypatch, 1.1, every10=[1.3, 1.05], every50=[3.0])
+    assert finish.figures(finish.chosen).explorations == 1000
+    assert {entry.name for entry in finish.menu() if entry.figures.explorations == 1000} >= {"within 10 %"}
 
 
-def test_a_choice_judged_on_few_fresh_problems_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was: one that was lucky on the 37 problems left to its sitting, the sixth, passed for settled."""
-    monkeypatch.setattr("infex.lab.planner.judging.FRESH_TO_SETTLE", 1025)
+def test_a_choice_evaluated_on_few_fresh_problems_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was: one that was lucky on the 37 problems left to its evaluation, the sixth, passed for settled."""
     monkeypatch.setattr("infex.lab.planner.report.FRESH_TO_SETTLE", 1025)
-    finish, _ = judged(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
-    assert not finish.is_settled
+    finish, _ = evaluated(monkeypatch, 1.25, every10=[1.1], every50=[3.0])
+    assert doubts(finish)
     assert "1024 fresh problems are too few" in reasons(finish)
 
 
-def test_after_the_last_sitting_the_best_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "SITTINGS", 2)
-    finish, _ = judged(monkeypatch, 1.25, every10=[1.1, 1.6], every50=[1.1, 1.6])
-    assert finish.recommended.explorations == HORIZON
-    assert finish.sitting.pool.place == 2
-    assert not finish.is_settled
+def test_after_the_last_evaluation_the_best_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "MOST_EVALUATIONS", 2)
+    finish, _ = evaluated(monkeypatch, 1.25, every10=[1.1, 1.6], every50=[1.1, 1.6])
+    assert finish.figures(finish.chosen).explorations == HORIZON
+    assert finish.pool.place == 2
+    assert doubts(finish)
     assert "2 that explore less may be as near" in reasons(finish)
 
 
-def test_a_judge_plays_what_there_is_time_for_whatever_it_shows(pace: Pace) -> None:
-    race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), 5000, workers=1, slack=0.5, seconds=60.0)
-    slow = Candidate(infex.LinUCB(), 5000, seconds=0.5)
-    judge = Sitting(race, 1, 1.1, {"least regret": slow})
-    judge.rounds = 5000
-    assert judge.affordable([slow], 100, 20.0) == 40
-    assert judge.affordable([slow], 30, 20.0) == 30
-    assert judge.affordable([slow], 30, -1.0) == 1, "there must be an answer"
-    judge.play([slow], 1000, pace.clock.now + 0.5)  # 5,000 rounds take 2.5 milliseconds
-    assert judge.of(slow).regret.size == 256
-    assert slow.regret.size == 0
+def test_an_evaluation_plays_what_there_is_time_for_whatever_it_shows(pace: Pace) -> None:
+    slow = Candidate(infex.LinUCB(), 5000, rounds=5000, seconds=0.5)
+    slow.record(np.ones(4), np.zeros(4))
+    known = belief(None, None, 2, 4, 1.0, 1.0, None)
+    one = Evaluation(Race(known, 5000, [slow], workers=1, factor=1.5, seconds=60.0), 1.1)
+    assert one.affordable([slow], 100, 20.0) == 40
+    assert one.affordable([slow], 30, 20.0) == 30
+    assert one.affordable([slow], 30, -1.0) == 1, "there must be an answer"
+    one.play([slow], 1000, pace.clock.now + 0.5)  # 5,000 rounds take 2.5 milliseconds
+    assert one.fresh(slow).regret.size == 256
+    assert slow.regret.size == 4
     unheard = Candidate(infex.LinTS(), 5000)
-    assert judge.of(unheard).regret.size == 0
+    assert one.fresh(unheard).regret.size == 0
 
 
 def test_every_figure_of_a_plan_is_of_fresh_problems() -> None:
-    """Each is found again by playing the problems of the last sitting."""
+    """Each is found again by playing the last fresh problems."""
     found = plan(dim=2, arms_count=5, horizon=300, seconds=0.5, workers=1, seed=7)
     known = belief(None, None, 2, 5, 1.0, 1.0, None)
-    by_name = {entry.judged.expression: entry.judged for entry in found.menu}
-    places = [place for place in range(1, judging.SITTINGS + 1) if _matches(known, place, found.chosen())]
+    by_name = {entry.figures.expression: entry.figures for entry in found.menu}
+    places = [
+        place for place in range(1, evaluation.MOST_EVALUATIONS + 1) if _matches(known, place, found.chosen())
+    ]
     assert len(places) == 1
     for each in [*by_name.values(), *found.levels]:
         assert _matches(known, places[0], each)
@@ -166,35 +167,37 @@ def test_every_figure_of_a_plan_is_of_fresh_problems() -> None:
     assert all(each.problems >= 64 for each in found.levels)
     assert [each.explorations for each in found.levels] == sorted(each.explorations for each in found.levels)
     rows = found.menu_rows()
-    assert [row.recommended for row in rows].count(True) == 1
-    assert {row.judged.expression for row in rows} == by_name.keys()
+    assert ["recommended" in names for names, *_ in rows].count(True) == 1
+    assert {figures.expression for *_, figures in rows} == by_name.keys()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_all_rows_of_the_menu_are_of_the_same_problems_and_none_is_below_the_least(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(judging, "MOST_JUDGED", 1024)
+    monkeypatch.setattr(evaluation, "MOST_FRESH", 1024)
     found = plan(dim=2, arms_count=5, horizon=300, seconds=10, workers=1, seed=seed, keep_within=1.25)
-    entries = {entry.name: entry.judged for entry in found.menu}
+    entries = {entry.name: entry.figures for entry in found.menu}
     least = entries["least regret"]
     assert least.expression == found.best
-    assert len({judged.expression for judged in entries.values()}) > 1
-    assert len({judged.problems for judged in entries.values()}) == 1
-    for judged in entries.values():
-        assert judged.regret.value >= least.regret.value
-        assert judged.ratio.value == pytest.approx(judged.regret.value / least.regret.value)
-        assert judged.explorations <= least.explorations
+    assert len({evaluation_of_oned.expression for evaluation_of_oned in entries.values()}) > 1
+    assert len({evaluation_of_oned.problems for evaluation_of_oned in entries.values()}) == 1
+    for evaluation_of_oned in entries.values():
+        assert evaluation_of_oned.regret.value >= least.regret.value
+        assert evaluation_of_oned.ratio.value == pytest.approx(
+            evaluation_of_oned.regret.value / least.regret.value
+        )
+        assert evaluation_of_oned.explorations <= least.explorations
     assert found.regret["best"].mean.value == pytest.approx(least.regret.value)
 
 
 def test_the_least_regret_is_that_of_the_fresh_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     """every(10) loses more than LinUCB where the race chose, and less on fresh problems."""
-    finish, _ = judged(monkeypatch, 1.1, every10=[1.2, 0.9], every50=[3.0])
-    entries = {entry.name: entry.judged for entry in finish.menu()}
-    assert entries["least regret"].explorations == finish.recommended.explorations == 1000
+    finish, _ = evaluated(monkeypatch, 1.1, every10=[1.2, 0.9], every50=[3.0])
+    entries = {entry.name: entry.figures for entry in finish.menu()}
+    assert entries["least regret"].explorations == finish.figures(finish.chosen).explorations == 1000
     assert all(each.regret.value >= entries["least regret"].regret.value for each in entries.values())
-    assert finish.recommended.ratio == (1.0, 1.0, 1.0)
+    assert finish.figures(finish.chosen).ratio == (1.0, 1.0, 1.0)
     assert "Nothing that explores less was tried" not in reasons(finish)
 
 
@@ -202,14 +205,14 @@ def test_a_choice_must_be_near_the_least_regret_of_the_fresh_problems(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """every(50) is near the best of the race on the first fresh problems, but not near every(10)."""
-    finish, _ = judged(monkeypatch, 1.3, every10=[1.05, 0.85, 1.0], every50=[1.28, 1.25, 1.5])
-    assert finish.sitting.pool.place == 2
-    assert finish.recommended.explorations == 1000
-    entries = {entry.name: entry.judged for entry in finish.menu()}
+    finish, _ = evaluated(monkeypatch, 1.3, every10=[1.05, 0.85, 1.0], every50=[1.28, 1.25, 1.5])
+    assert finish.pool.place == 2
+    assert finish.figures(finish.chosen).explorations == 1000
+    entries = {entry.name: entry.figures for entry in finish.menu()}
     assert min(each.regret.value for each in entries.values()) == entries["least regret"].regret.value
 
 
-def _matches(known: Any, place: int, figures: Judged) -> bool:
+def _matches(known: Any, place: int, figures: Figures) -> bool:
     pool = Pool(known, 7, place)
     policy: Any = infex.registry.parse(figures.expression)
     seeds = range(pool.first, pool.first + figures.problems)
@@ -232,7 +235,7 @@ def test_an_entry_says_whether_it_is_as_near_as_it_was_chosen_to_be(
     factor: float | None, interval: Any, holds: str
 ) -> None:
     unknown = Interval(1.0, math.nan, math.nan)
-    assert MenuEntry("", factor, Judged("", 1, 1, unknown, Interval(*interval), 0.0)).holds == holds
+    assert MenuEntry("", factor, Figures("", 1, 1, unknown, Interval(*interval), 0.0)).holds == holds
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(12, 60))

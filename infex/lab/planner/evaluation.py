@@ -1,0 +1,408 @@
+"""What the race has chosen, evaluated on fresh problems that chose nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, final
+
+import numpy as np
+
+from infex._stats import INTERVAL_ENDS, RELATIVE_ROUNDING, Interval, mean_intervals, paired, quantile
+from infex.arrays import Floats
+from infex.lab.planner.race import (
+    PROBLEMS_TO_SETTLE,
+    PROBLEMS_TO_SHOW,
+    Candidate,
+    Pool,
+    Race,
+    is_beyond,
+    is_near,
+    least,
+    problems_in,
+    rarest,
+)
+from infex.policies import Policy
+from infex.streams import stream
+
+# Figures of regret
+
+
+WORST_DECILE = 0.9  # one problem in ten costs more than this quantile
+RATIO_PAIRS = 12  # with fewer a ratio has no interval
+RATIO_RESAMPLES, RATIOS_AT_ONCE = 10_000, 250
+RATIO_NUMBERS = 1 << 24  # that are drawn in all: past 1,600 pairs draws are fewer
+
+
+class Cost(NamedTuple):
+    """Regret over problems, or by how much it differs; `below` counts the problems where it is below 0."""
+
+    problems: int
+    mean: Interval
+    median: Interval
+    worst_decile: Interval
+    below: int
+
+
+def cost(one: Floats, other: Floats | None = None) -> Cost:
+    """The regret of one policy, or by how much it exceeds that of another on the problems that both met.
+
+    The mean is that of paired differences; a median or decile is taken of each sample, and then subtracted.
+
+    >>> cost(np.arange(1.0, 12.0)).median.value
+    6.0
+    """
+    other = np.zeros(one.size) if other is None else other
+    n = min(one.size, other.size)
+    one, other = one[:n], other[:n]
+    gap = paired(one, other)
+    mean = Interval(gap.mean, gap.low, gap.high)
+    return Cost(n, mean, quantile(one, other, 0.5), quantile(one, other, WORST_DECILE), gap.below)
+
+
+def ratio(one: Floats, other: Floats) -> Interval:
+    """How many times as much one loses as the other in the mean, on the problems that both met.
+
+    The interval of 95 % is a bootstrap-t, as of paired differences: pairs are drawn again with
+    replacement, and each ratio so drawn is measured in standard errors of its own draw. Those are of the
+    mean of one - ratio * other, divided by the mean of the other (Fieller, 1954). It is NaN for fewer than 12
+    pairs, and where the other loses nothing.
+
+    >>> ratio(np.arange(12.0) + 3, 2 * np.arange(12.0) + 6).value
+    0.5
+    """
+    n = min(one.size, other.size)
+    pairs = np.stack([one[:n], other[:n]])
+    if np.array_equal(*pairs) and n:
+        return Interval(1.0, 1.0, 1.0)
+    means = pairs.mean(axis=1) if n else np.zeros(2)
+    if not means[1] > 0.0:
+        return Interval(math.inf if n and means[0] > 0.0 else math.nan, math.nan, math.nan)
+    value = float(means[0] / means[1])
+    if n < RATIO_PAIRS:
+        return Interval(value, math.nan, math.nan)
+    scaled = pairs / means[1]
+    gaps = scaled[0] - value * scaled[1]
+    error = float(gaps.std(ddof=1)) / math.sqrt(n)
+    if error <= RELATIVE_ROUNDING * value:
+        return Interval(value, value, value)
+    redrawn = _redrawn_ratios(gaps / error, scaled[1])
+    low, high = np.quantile(redrawn, INTERVAL_ENDS, method="inverted_cdf")
+    return Interval(value, max(value - float(high) * error, 0.0), value - float(low) * error)
+
+
+def _redrawn_ratios(gaps: Floats, other: Floats) -> Floats:
+    """How far ratios of pairs drawn again are from that of all, in standard errors of each draw.
+
+    `gaps` are one - ratio * other, of mean 0, so that a draw's ratio is off by the mean of its gaps over
+    that of its others. A draw counts how often it holds each pair: all its means are one product.
+    """
+    n, rng, parts = gaps.size, stream(0, "redrawn ratios", gaps.size), []
+    columns = np.stack([gaps, other, gaps * gaps, gaps * other, other * other], axis=1)
+    count = min(RATIO_RESAMPLES, max(RATIOS_AT_ONCE, RATIO_NUMBERS // n))
+    for first in range(0, count, RATIOS_AT_ONCE):
+        rows = min(RATIOS_AT_ONCE, count - first)
+        drawn = rng.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
+        counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+        gap, mean, squares, products, others = (counts.astype(np.float64) @ columns / n).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = gap / mean
+            spread = np.maximum(squares - 2.0 * off * products + off**2 * others, 0.0)
+            parts.append(off / (np.sqrt(spread / (n - 1)) / mean))
+    redrawn: Floats = np.nan_to_num(np.concatenate(parts), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return redrawn
+
+
+class Figures(NamedTuple):
+    """A candidate on fresh problems, which did not choose it.
+
+    `regret` is the mean over the problems, `ratio` how many times as much it is as that of the best on the
+    same problems, each with an interval of 95 % (NaN with few problems); `cost` is the part of the regret in
+    exploring rounds.
+    """
+
+    expression: str
+    explorations: int
+    problems: int
+    regret: Interval
+    ratio: Interval
+    cost: float
+
+
+class MenuEntry(NamedTuple):
+    """One line of the menu; `factor` is how near the least regret it was chosen to be, if it was."""
+
+    name: str
+    factor: float | None
+    figures: Figures
+
+    @property
+    def holds(self) -> Literal["yes", "no", "open", ""]:
+        """Do the fresh problems show that it is as near as that? "open" where they do not tell."""
+        if self.factor is None:
+            return ""
+        ratio = self.figures.ratio
+        if ratio.value == ratio.low == ratio.high == 1.0 or ratio.high <= self.factor:
+            return "yes"
+        return "no" if ratio.low > self.factor else "open"
+
+
+# The menu
+
+
+MENU_FACTORS = (1.1, 1.25, 1.5)  # of the least regret, within which the least exploration is named
+LEAST_REGRET, KNEE = "least regret", "the knee"
+
+
+def menu(
+    fit: Sequence[Candidate],
+    levels: Sequence[Candidate],
+    keep_within: float,
+    refused: Sequence[Candidate] = (),
+) -> dict[str, Candidate]:
+    """The candidate of each entry, by its name; a knee only where there is one.
+
+    `fit` are those to choose from; all of them played as many rounds of as many problems. `levels` has one
+    for each number of explorations, perhaps one that was given up, to find the knee. `refused` are those
+    found to be farther from the best than `keep_within`, which has an entry too.
+    """
+    best = least(fit)
+    near = [each for each in fit if each is best or each not in refused]
+    entries = {LEAST_REGRET: best}
+    for factor in sorted({*MENU_FACTORS, keep_within}):
+        entries[within_name(factor)] = rarest(fit if factor > keep_within else near, best, factor)
+    bend = knee(levels, best)
+    return entries if bend is None else entries | {KNEE: bend}
+
+
+def within_name(factor: float) -> str:
+    """The name of an entry.
+
+    >>> within_name(1.1), within_name(1.025), within_name(3)
+    ('within 10 %', 'within 2.5 %', 'within 200 %')
+    """
+    return f"within {100 * (factor - 1):.4g} %"
+
+
+def relative(one: Candidate, best: Candidate) -> float:
+    """How many times as much one loses as the best, by shrunk means on the problems that both met."""
+    n = min(one.regret.size, best.regret.size)
+    there = float(best.regret[:n].mean()) + best.shrunk_mean() - best.mean
+    return one.shrunk_mean() / there if there > 0.0 else math.inf if one.shrunk_mean() > 0.0 else 1.0
+
+
+def _rarer(some: Sequence[Candidate], best: Candidate) -> list[Candidate]:
+    """Those that explore less often than the best, on enough problems."""
+    return [
+        each
+        for each in some
+        if each.regret.size >= PROBLEMS_TO_SHOW and each.explorations < best.explorations
+    ]
+
+
+def nearest(some: Sequence[Candidate], best: Candidate) -> Candidate | None:
+    """The one of the least regret among those that explore less often than the best, if there is one."""
+    played = [each for each in _rarer(some, best) if each.rounds == best.rounds]
+    return min(played, key=lambda each: relative(each, best), default=None)
+
+
+def front(some: Sequence[Candidate], best: Candidate) -> list[Candidate]:
+    """The Pareto front: those that none beats both in explorations and in regret, up to the best.
+
+    One that was given up met fewer problems; it does not count if it seems as good as the best.
+    """
+    losses = [(each.explorations, relative(each, best), each) for each in _rarer(some, best)]
+    found: list[Candidate] = []
+    least_loss = math.inf
+    for _, loss, each in sorted((item for item in losses if item[1] > 1.0), key=lambda item: item[:2]):
+        if not found or loss < least_loss:
+            found, least_loss = [*found, each], loss
+    return [*found, best]
+
+
+def knee(some: Sequence[Candidate], best: Candidate) -> Candidate | None:
+    """Where the front bends most: there is more regret to the left, and hardly less to the right.
+
+    It lies farthest below the straight line from the rarest of the front to the best, where both
+    scales are logarithmic (Satopää et al., 2011). None, if nothing lies below it.
+    """
+    points = [
+        (math.log(max(each.explorations, 0.5)), math.log(relative(each, best)), each)
+        for each in front(some, best)
+    ]
+    if len(points) < 3 or points[0][1] == math.inf:
+        return None
+    (left, high, _), (right, low, _) = points[0], points[-1]
+    slope = (low - high) / (right - left)
+    below, bend = max(
+        ((high + slope * (x - left) - y, each) for x, y, each in points), key=lambda pair: pair[0]
+    )
+    return bend if below > 0.0 else None
+
+
+# Fresh problems
+
+
+MOST_EVALUATIONS = 6  # in the last one the best is recommended
+EVALUATION_SHARE = 0.85  # of the time that is left
+MOST_FRESH = 8192  # problems
+LOOKS = ((1 / 16, 2.0), (1 / 4, 1.0))  # parts of the problems; so many standard errors beyond are refused
+PLAYED_IN_TURN = 128  # problems that all play before the clock is looked at
+TRIAL_ROUNDS = 20_000  # enough to tell how long a whole run would take
+REFERENCE_SHARE = 0.03  # of the time, that what is compared with may take
+
+
+@final
+class Evaluation:
+    """The candidates of a menu, played on problems of their own: all of them the same ones.
+
+    `entries` are those of the menu by their names, `chosen` is the recommended one, and `nearest` comes
+    nearest to the best of those that explore less often, where the best is recommended. `references` are what
+    a plan compares with.
+    """
+
+    def __init__(
+        self, race: Race, keep_within: float, place: int = 1, refused: Sequence[Candidate] = ()
+    ) -> None:
+        self.race, self.keep_within = race, keep_within
+        self.pool = Pool(race.pool.source, race.pool.seed, place)
+        self.entries = menu(race.fit, race.levels, keep_within, refused)
+        if place == MOST_EVALUATIONS:
+            self.entries[within_name(keep_within)] = self.best
+        self.nearest = nearest([*race.fit, *race.levels], self.best) if self.chosen is self.best else None
+        self.rounds = self.best.rounds
+        self.references: dict[str, Candidate] = {}
+        self._fresh: dict[str, Candidate] = {}
+        self._figures: dict[str, Figures] = {}
+
+    @property
+    def best(self) -> Candidate:
+        """The one of the least regret: in the race and, after `confirms`, on fresh problems."""
+        return self.entries[LEAST_REGRET]
+
+    @property
+    def chosen(self) -> Candidate:
+        """The recommended one."""
+        return self.entries[within_name(self.keep_within)]
+
+    def fresh(self, candidate: Candidate) -> Candidate:
+        """The candidate with its runs on the fresh problems, if any."""
+        unplayed = Candidate(
+            candidate.policy, candidate.explorations, candidate.label, seconds=candidate.seconds
+        )
+        return self._fresh.setdefault(candidate.label, unplayed)
+
+    def play(self, some: Sequence[Candidate], problems: int, deadline: float = math.inf) -> None:
+        """Plays so many problems with all of them; past the deadline no more than it has begun."""
+        for count in range(min(PLAYED_IN_TURN, problems), problems + PLAYED_IN_TURN, PLAYED_IN_TURN):
+            for each in some:
+                self.pool.run(self.fresh(each), min(count, problems), self.rounds, self.race.workers)
+            if time.monotonic() >= deadline:
+                return
+
+    def affordable(self, some: Sequence[Candidate], most: int, seconds: float) -> int:
+        """How many problems all of them can play in a time: at least one, and so many at most."""
+        unfinished = [each for each in map(self.fresh, some) if each.regret.size < most]
+        return math.floor(min(max(problems_in(seconds, unfinished, self.race.workers), 1.0), most))
+
+    def confirms(self, seconds: float) -> bool:
+        """Plays fresh problems with all of the menu; does the recommended one keep its promise?
+
+        A few problems first: if these show that it does not, the best of the race keeps its name. Else the
+        name of least regret goes to the one that has it on the fresh problems.
+        """
+        begun = time.monotonic()
+        some = [*self.entries.values(), *([] if self.nearest is None else [self.nearest])]
+        some = list(dict.fromkeys(some))
+        problems = self.affordable(some, MOST_FRESH, seconds)
+        for part, errors in LOOKS:
+            few = math.ceil(part * problems)
+            self.play(some, few)
+            if self.chosen is not self.best and not self._is_near(self.chosen, errors):
+                return False
+        left = begun + seconds - time.monotonic()
+        self.play(some, few + self.affordable(some, MOST_FRESH - few, left), begun + seconds)
+        self._rename(min(some, key=lambda each: self.fresh(each).mean))
+        return self.chosen is self.best or self._holds(self.chosen)
+
+    def _is_near(self, candidate: Candidate, errors: float) -> bool:
+        """Is its regret on fresh problems within `keep_within`, give or take some standard errors?"""
+        return is_near(self.fresh(candidate), self.fresh(self.best), self.keep_within, errors)
+
+    def _holds(self, candidate: Candidate) -> bool:
+        """Is it within all limits in the mean over the fresh problems?"""
+        return self._is_near(candidate, 0.0) and self.race.is_allowed(self.fresh(candidate))
+
+    def _rename(self, best: Candidate) -> None:
+        """Gives the name of least regret to another, and all names of those that explore as often or more."""
+        if best is self.best:
+            return
+        most = best.explorations if self.race.is_allowed(self.fresh(best)) else math.inf
+        self.entries = {
+            name: best if each.explorations >= most else each for name, each in self.entries.items()
+        } | {LEAST_REGRET: best}
+        self.nearest = None
+
+    def prefer_nearest(self) -> None:
+        """Recommends the nearest in place of the best, if it keeps the promise on the same problems."""
+        if self.nearest is not None and self._holds(self.nearest):
+            self.entries[within_name(self.keep_within)] = self.nearest
+            self.nearest = None
+
+    def compare_with(self, name: str, policy: Policy, explorations: int, seconds: float) -> None:
+        """Plays a reference on as many fresh problems as the time allows; on none if one takes long."""
+        candidate = Candidate(policy, explorations)
+        if any(each.label == candidate.label and each.policy != policy for each in self.race.entered):
+            candidate.label += ", plain"  # a user has called another policy so
+        self.pool.run(candidate, 1, min(self.rounds, TRIAL_ROUNDS))
+        candidate.seconds *= self.rounds / candidate.rounds
+        if candidate.seconds <= max(0.2 * seconds, 2.0):
+            met = self.fresh(self.chosen).regret.size
+            self.play([candidate], self.affordable([candidate], met, REFERENCE_SHARE * seconds))
+        if candidate.label in self._fresh:  # played now, or as one of the menu
+            self.references[name] = self.fresh(candidate)
+
+    def figures(self, candidate: Candidate) -> Figures:
+        """Its figures on fresh problems."""
+        if candidate.label not in self._figures:
+            fresh, best = self.fresh(candidate), self.fresh(self.best)
+            (regret,) = mean_intervals([fresh.regret])
+            self._figures[candidate.label] = Figures(
+                candidate.label,
+                candidate.explorations,
+                int(fresh.regret.size),
+                regret._replace(low=float(np.maximum(regret.low, 0.0))),  # unlike Python's max, nan for nan
+                ratio(fresh.regret, best.regret),
+                float(fresh.cost.mean()) if fresh.cost.size else math.nan,
+            )
+        return self._figures[candidate.label]
+
+    def menu(self) -> tuple[MenuEntry, ...]:
+        """The menu in figures, from the least regret to the knee."""
+        factors = {within_name(factor): factor for factor in (*MENU_FACTORS, self.keep_within)}
+        entries = self.entries.items()
+        return tuple(MenuEntry(name, factors.get(name), self.figures(each)) for name, each in entries)
+
+    def levels(self) -> tuple[Figures, ...]:
+        """Figures of the first of each number of explorations that met enough problems, rarest first."""
+        known = [each for each in self.race.levels if self.fresh(each).regret.size >= PROBLEMS_TO_SETTLE]
+        return tuple(sorted(map(self.figures, known), key=lambda each: each.explorations))
+
+    def open(self) -> int:
+        """How many that explore less than the recommended one may be as near, as far as the race tells."""
+        rarer = [each for each in self.race.alive if each.explorations < self.chosen.explorations]
+        return sum(not is_beyond(each, self.best, self.keep_within) for each in rarer)
+
+
+def evaluate(race: Race, keep_within: float, deadline: float) -> Evaluation:
+    """The first evaluation in which the recommended one keeps its promise, or the last one."""
+    refused: list[Candidate] = []
+    for place in range(1, MOST_EVALUATIONS + 1):
+        evaluation = Evaluation(race, keep_within, place, refused)
+        chosen = evaluation.chosen
+        if evaluation.confirms(EVALUATION_SHARE * (deadline - time.monotonic())):
+            break
+        refused.append(chosen)
+    evaluation.prefer_nearest()
+    return evaluation
