@@ -265,7 +265,8 @@ def _can_tell(results: Results, cell: Cell, kind: str) -> bool:
     """Are its arms those that change in that way, with runs of greedy and of some INFEX?"""
     told = results.problem(cell)
     is_of_kind = told.get("environment_kind") == "changing" and told.get("environment_best") == kind
-    return is_of_kind and results.has(cell, "Greedy") and bool(_explorers(results, cell))
+    told_apart = is_of_kind and not results.names_several("Greedy")
+    return told_apart and results.has(cell, "Greedy") and bool(_explorers(results, cell))
 
 
 def _explorers(results: Results, cell: Cell) -> list[str]:

@@ -36,6 +36,7 @@ from infex.lab.comparison import Against, ResultsDiff, difference, grids_of, mat
 from infex.lab.environments import PROBLEMS
 from infex.lab.expressions import canonical, quietly
 from infex.lab.fingerprint import commit, digest, versions
+from infex.lab.reports.series import Band, Look
 from infex.lab.runner import Progress, outcome_of
 from infex.lab.simulation import Run
 from infex.lab.specs import Facts, policy_facts
@@ -47,7 +48,6 @@ from infex.registry import has_expression, label_of, parse
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from infex.lab.reports.series import Look
     from infex.lab.sweep import Sweep
 
 BAND_RESAMPLES = 1000  # a band has a hundred points, so each is drawn again less often than a figure
@@ -109,15 +109,6 @@ class Cell:
     dim: int
     arms: int
     horizon: int | None = None
-
-
-class Band(NamedTuple):
-    """Rounds, a figure of regret up to each, and the ends of its interval of 95 %."""
-
-    rounds: Integers
-    value: Floats
-    low: Floats
-    high: Floats
 
 
 class Best(NamedTuple):
@@ -673,7 +664,7 @@ class Results:
 
     def report(self, path: str | Path) -> None:
         """Writes the report as one HTML page that loads nothing: verdicts, charts, tables and settings."""
-        from infex.lab.report import report_page
+        from infex.lab.reports.page import report_page
 
         replace(Path(path), report_page(self).encode())
 
