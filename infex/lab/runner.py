@@ -65,21 +65,11 @@ class Task(NamedTuple):
     def __str__(self) -> str:
         return f"{self.policy.label} on {self.problem.label} with seed {self.seed}"
 
-
-def tasks_of(
-    problems: Iterable[ProblemSpec], policies: Iterable[PolicySpec], seeds: Iterable[int]
-) -> list[Task]:
-    """All runs, by problem, policy and seed."""
-    order, records = sorted(seeds), [(policy, policy.key) for policy in policies]
-    found = []
-    for problem in problems:
-        digests = problem.digests(order)
-        for policy, record in records:
-            for seed, content in zip(order, digests, strict=True):
-                text = json.dumps([TASK_FORMAT, problem.label, content, record, seed])
-                key = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-                found.append(Task(problem, policy, seed, key))
-    return found
+    @staticmethod
+    def of(problem: ProblemSpec, digest: str, policy: PolicySpec, seed: int) -> Task:
+        """The run of a policy on the problem of a seed, which has that digest."""
+        text = json.dumps([TASK_FORMAT, problem.label, digest, policy.key, seed])
+        return Task(problem, policy, seed, hashlib.blake2b(text.encode(), digest_size=12).hexdigest())
 
 
 class Outcome(NamedTuple):

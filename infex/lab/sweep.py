@@ -26,10 +26,11 @@ from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.lab.expressions import load
 from infex.lab.fingerprint import commit, versions
 from infex.lab.results import Results
-from infex.lab.runner import Engine, Progress, Task, chunked, showing, tasks_of
+from infex.lab.runner import Engine, Progress, Task, chunked, showing
 from infex.lab.simulation.simulator import checked_horizon
-from infex.lab.specs import PolicySpec, ProblemSpec, combined, named, policy_specs, problem_specs
+from infex.lab.specs import Named, PolicySpec, ProblemSpec, named, policy_specs, problem_specs
 from infex.lab.store import SWEEP_FILE, Folder, held
+from infex.policies import Infex
 from infex.registry import from_record, to_record
 
 SWEEP_RECORD_FORMAT = 1
@@ -117,7 +118,15 @@ class Sweep:
         estimators = _each(
             "estimator", self.estimator if several else [self.estimator], partial(named, kind="estimator")
         )
-        given = [*alone, *combined(bases, schedules, self.data)]
+        given = alone + [
+            Named(
+                Infex(base.thing, schedule.thing, data=data),
+                f"Infex({base.label}, {schedule.label}{', data=own' if data == 'own' else ''})",
+                base.label,
+                schedule.label,
+            )
+            for base, schedule, data in itertools.product(bases, schedules, self.data)
+        ]
         for horizon in _all(self.horizon):
             yield from policy_specs(given, horizon, _all(self.delta), _all(self.penalty), estimators)
 
@@ -138,7 +147,15 @@ class Sweep:
 
     def tasks(self) -> list[Task]:
         """All runs, by environment, policy and seed."""
-        return tasks_of(self.problems, self.players, self.seeds)
+        found = []
+        for problem in self.problems:
+            digests = {seed: problem.digest(seed) for seed in sorted(self.seeds)}
+            found += [
+                Task.of(problem, digest, player, seed)
+                for player in self.players
+                for seed, digest in digests.items()
+            ]
+        return found
 
     def about(self) -> dict[str, Any]:
         """The settings, seeds, versions and the machine, for a report; and the sweep itself, as data."""
