@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from infex._stats import mean_intervals, spread
+from infex._stats import Spread, mean_intervals, spread
 from infex.arrays import Floats
 from infex.checks import hint
 from infex.errors import InvalidSetting
@@ -36,6 +36,11 @@ class SettingLine(NamedTuple):
     name: str
     values: list[Any]
     regrets: list[Floats]
+
+    @property
+    def spreads(self) -> list[Spread]:
+        """Of the regrets of each value."""
+        return list(map(spread, self.regrets))
 
 
 @final
@@ -73,7 +78,7 @@ class Against:
             (line.name, value, runs, mean, low, high, std, median)
             for line in self.lines
             for value, (runs, mean, std, median), (_, low, high) in zip(
-                line.values, map(spread, line.regrets), mean_intervals(line.regrets), strict=True
+                line.values, line.spreads, mean_intervals(line.regrets), strict=True
             )
         ]
         names = ("line", self.setting, "runs", "mean", "low", "high", "std", "median")

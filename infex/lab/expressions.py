@@ -131,7 +131,7 @@ def grid(node: ast.expr, reader: Reader) -> list[Alternative]:
         case ast.Call(func=func, args=args, keywords=words) if reader.written(func) not in LIST_TAKERS:
             names = [None] * len(args) + [word.arg for word in words]
             given = zip(names, [*args, *(word.value for word in words)], strict=True)
-            found = []
+            found: list[Alternative] = []
             for chosen in itertools.product(*(_values(func, *each, reader) for each in given)):
                 values, varied = [value for value, _ in chosen], (word for _, some in chosen for word in some)
                 keywords = map(ast.keyword, names[len(args) :], values[len(args) :])

@@ -179,7 +179,8 @@ class Results:
         """Results of runs that `play` and `play_many` gave; a dict of them, {name: runs}, names policies.
 
         `environment` names the problem, or is a function of a run that does. Runs with one seed on problems
-        of one name are paired, so they must be of one problem; others are refused.
+        of one name are paired, so they must be of one problem; others are refused. Of a name that stands for
+        policies of several settings, those are known which all of them share.
 
         >>> from infex import Greedy, LinUCB
         >>> from infex.lab import environments, play_many
@@ -188,7 +189,50 @@ class Results:
         >>> Results.of(runs).policies
         ['UCB', 'greedy']
         """
-        return _of_runs(runs, environment)
+        outcomes = []
+        bases: dict[str, str | None] = {}
+        settings: dict[tuple[str, int], Facts] = {}
+        problems: dict[tuple[object, ...], str] = {}
+        seen: set[tuple[object, ...]] = set()
+        for policy, run in _runs_by_policy(runs):
+            label = environment if isinstance(environment, str) else environment(run)
+            shape = (label, run.instance.dim, run.instance.count, run.horizon, run.seed)
+            problem, content = digest(run.instance), digest(run.policy)
+            if problems.setdefault(shape, problem) != problem:
+                raise InvalidSetting(
+                    f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
+                    "compared as if they were one: play each problem with a seed of its own "
+                    "(play_many(..., paired=True)), or name them by environment=lambda run: ..."
+                )
+            if (*shape, policy) in seen:
+                raise InvalidSetting(
+                    f"two runs of {policy!r} on {label!r} have seed {run.seed}; "
+                    "a dict of runs, {name: runs}, tells policies apart"
+                )
+            seen.add((*shape, policy))
+            name = repr([label, problem, policy, content, run.seed, run.horizon])
+            key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
+            outcomes.append(outcome_of(run, key, label, policy))
+            bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
+            facts = {"policy": policy, "horizon": run.horizon, "content": content} | policy_facts(run.policy)
+            known = settings.setdefault((policy, run.horizon), facts)
+            settings[policy, run.horizon] = {
+                word: value for word, value in known.items() if facts.get(word) == value
+            }
+        table = runs_of(outcomes)
+        horizons = table["horizon"].unique().to_pylist()
+        about = {
+            "title": "Runs made by hand",
+            "environments": table["environment"].unique().to_pylist(),
+            "policies": list(bases),
+            "bases": {policy: base for policy, base in bases.items() if base in bases},
+            "horizon": horizons[0] if len(horizons) == 1 else horizons,
+            "seeds": sorted(table["seed"].unique().to_pylist()),
+            "settings": {"policies": list(settings.values()), "environments": []},
+            "versions": versions(),
+            "commit": commit(),
+        }
+        return Results(table, about=about)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Writes table, summary, settings and failures into a folder, as `load` and all commands read it.
@@ -585,9 +629,11 @@ class Results:
         Seeds go on after the last of the sweep, so none of them has chosen the policy. `workers` and
         `progress` are those of `Sweep.run`.
         """
-        from infex.lab.sweep import sweep_behind
+        from infex.lab.sweep import sweep_of
 
-        sweep, chosen = self._sweep or sweep_behind(self.about), self.best(cell, of)
+        if self._sweep is None and "sweep" not in self.about:
+            raise InvalidSetting("these runs are of no sweep, so nothing knows how to play more of them")
+        sweep, chosen = self._sweep or sweep_of(self.about["sweep"]), self.best(cell, of)
         count, near = whole("seeds", seeds, least=1), whole("neighbours", neighbours, least=0)
         place, first = chosen.cell, max(sweep.seeds) + 1
         fresh = dataclasses.replace(
@@ -735,58 +781,7 @@ def _ratio(mean: float, least: float) -> float:
     return mean / least if least > 0 else math.inf
 
 
-def _of_runs(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Naming) -> Results:
-    """Results of runs, which are refused where they would be compared wrongly.
-
-    Of a name that stands for policies of several settings, those are known which all of them share.
-    """
-    outcomes = []
-    bases: dict[str, str | None] = {}
-    settings: dict[tuple[str, int], Facts] = {}
-    problems: dict[tuple[object, ...], str] = {}
-    seen: set[tuple[object, ...]] = set()
-    for policy, run in _named(runs):
-        label = environment if isinstance(environment, str) else environment(run)
-        shape = (label, run.instance.dim, run.instance.count, run.horizon, run.seed)
-        problem, content = digest(run.instance), digest(run.policy)
-        if problems.setdefault(shape, problem) != problem:
-            raise InvalidSetting(
-                f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
-                "compared as if they were one: play each problem with a seed of its own "
-                "(play_many(..., paired=True)), or name them by environment=lambda run: ..."
-            )
-        if (*shape, policy) in seen:
-            raise InvalidSetting(
-                f"two runs of {policy!r} on {label!r} have seed {run.seed}; "
-                "a dict of runs, {name: runs}, tells policies apart"
-            )
-        seen.add((*shape, policy))
-        name = repr([label, problem, policy, content, run.seed, run.horizon])
-        key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
-        outcomes.append(outcome_of(run, key, label, policy))
-        bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
-        facts = {"policy": policy, "horizon": run.horizon, "content": content} | policy_facts(run.policy)
-        known = settings.setdefault((policy, run.horizon), facts)
-        settings[policy, run.horizon] = {
-            word: value for word, value in known.items() if facts.get(word) == value
-        }
-    table = runs_of(outcomes)
-    horizons = table["horizon"].unique().to_pylist()
-    about = {
-        "title": "Runs made by hand",
-        "environments": table["environment"].unique().to_pylist(),
-        "policies": list(bases),
-        "bases": {policy: base for policy, base in bases.items() if base in bases},
-        "horizon": horizons[0] if len(horizons) == 1 else horizons,
-        "seeds": sorted(table["seed"].unique().to_pylist()),
-        "settings": {"policies": list(settings.values()), "environments": []},
-        "versions": versions(),
-        "commit": commit(),
-    }
-    return Results(table, about=about)
-
-
-def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
+def _runs_by_policy(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
     """Every run with the name of its policy: that of its key, or the one that a sweep would give."""
     groups = runs.items() if isinstance(runs, Mapping) else [(None, runs)]
     for name, some in groups:

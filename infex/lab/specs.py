@@ -172,16 +172,15 @@ def _called(name: str, words: Iterable[str]) -> str:
 
 def _differences(found: Sequence[Named], kind: Kind) -> list[str]:
     """What tells things of a list apart: settings that vary, as `scale=0.1`; else their labels."""
-    texts = []
+    texts: list[dict[str, str]] = []
     for each in found:
-        facts = policy_facts(each.thing) if kind == "policy" else described(each.thing).settings
-        texts.append({name: setting_text(value) for name, value in facts.items() if each.thing is not None})
-    alike = all(text.keys() == texts[0].keys() for text in texts)
-    varied = [
-        name
-        for name in (texts[0] if alike and texts else ())
-        if name not in ("base", "schedule") and len({text[name] for text in texts}) > 1
-    ]
+        facts: Facts = {}
+        if each.thing is not None:
+            facts = policy_facts(each.thing) if kind == "policy" else described(each.thing).settings
+        texts.append({name: setting_text(value) for name, value in facts.items()})
+    alike = texts[0] if texts and all(text.keys() == texts[0].keys() for text in texts) else {}
+    names = [name for name in alike if name not in ("base", "schedule")]
+    varied = [name for name in names if len({text[name] for text in texts}) > 1]
     words = [", ".join(f"{name}={text[name]}" for name in varied) for text in texts]
     return words if len({*words}) == len(words) and "kind" not in varied else [each.label for each in found]
 
@@ -426,7 +425,8 @@ def _of_kind(call: Called) -> ProblemSpec:
             words = ", ".join(f"{each}={EXAMPLES.get(each, '...')}" for each in required)
             raise InvalidSetting(f"{kind} needs {name}, as in {kind}({words})")
     made = make(**settings, seed=0)
-    bare = make(**{name: value for name, value in settings.items() if asked[name] is not None}, seed=0)
+    plainly = {name: value for name, value in settings.items() if asked[name] is not None}
+    bare = made if len(plainly) == len(settings) else make(**plainly, seed=0)
     values, defaults = (
         asked | {name: each for name, each in settings_by_name(one).items() if asked.get(name, 0) is None}
         for one in (made, bare)

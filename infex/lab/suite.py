@@ -158,14 +158,12 @@ def scores(results: Results) -> list[Score]:
                 _scored(rows[:, seeds].mean(axis=2).T, worst) for seeds in resamples(runs, SCORE_RESAMPLES)
             ]
             ends = np.nanquantile(np.concatenate(redrawn), INTERVAL_ENDS, axis=0)
-        figures = dict(zip(complete, np.stack([_scored(means, worst), *ends, means], axis=1), strict=True))
+        figures = dict(zip(complete, np.stack([_scored(means, worst), *ends, means]).T.tolist(), strict=True))
         for name in entrants:
-            if name in figures:
-                time = 1e3 * float(np.median(results.seconds(cell, name)))
-                found.append(Score(name, cell.environment, *map(float, figures[name]), time))
-            else:
-                failed = runs - (regrets[name].size if name in regrets else 0)
-                found.append(Score(name, cell.environment, *[math.nan] * 5, failed))
+            score, low, high, regret = figures.get(name, [math.nan] * 4)
+            seconds = float(np.median(results.seconds(cell, name))) if name in figures else math.nan
+            failed = runs - (regrets[name].size if name in regrets else 0)
+            found.append(Score(name, cell.environment, score, low, high, regret, 1e3 * seconds, failed))
     return found
 
 

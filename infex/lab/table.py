@@ -72,16 +72,9 @@ class Table:
     def of(names: Sequence[str], rows: Sequence[Sequence[Any]], **types: pa.DataType) -> Table:
         """Rows under the names of their columns, whose types are those of `COLUMN_TYPES`; NaN is null."""
         columns = list(zip(*rows, strict=True)) or [()] * len(names)
-        kinds = COLUMN_TYPES | types
-        return Table(
-            pa.table(
-                [
-                    pa.array(values, kinds.get(name, pa.float64()), from_pandas=True)
-                    for name, values in zip(names, columns, strict=True)
-                ],
-                names=list(names),
-            )
-        )
+        kinds = [(COLUMN_TYPES | types).get(name, pa.float64()) for name in names]
+        arrays = [pa.array(*each, from_pandas=True) for each in zip(columns, kinds, strict=True)]
+        return Table(pa.table(arrays, names=list(names)))
 
     def __getattr__(self, name: str) -> Any:
         """All that an Arrow table has."""

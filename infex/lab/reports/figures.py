@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
@@ -274,7 +274,7 @@ def _draw_times(
     axes.set_xscale("log")
     axes.set_xlim(low / 1.25, high * 1.25)
     few = ticks(low / 1.2, high * 1.2)
-    axes.set_xticks(few, [duration(tick) for tick in few])
+    axes.set_xticks(few, list(map(EngFormatter("s"), few)))
     axes.set_xticks([], minor=True)
     axes.set_xlabel("computation time of a run")
     _plain_frame(axes)
@@ -314,18 +314,6 @@ def ticks(low: float, high: float) -> list[float]:
         if len(numbers) >= 2:
             break
     return numbers[:: -(-len(numbers) // 4)]
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it.
-
-    >>> duration(0.00035), duration(0.02), duration(30)
-    ('350 µs', '20 ms', '30 s')
-    """
-    for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= 0.9999 * unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds * 1e9:.3g} ns"
 
 
 # Regret against a setting, and curves against the horizon

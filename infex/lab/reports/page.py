@@ -145,14 +145,14 @@ def _charts(
         if any(results.has(cell, policy) for policy in policies):
             yield chart(_by_setting(results, cell, setting))
     lines: list[dict[str, Any]] = []
-    rows = []
+    rows: list[dict[str, Any]] = []
     for policy in results.played(cell):
         bands = [strip(results, cell, policy, look) for look in LOOKS]
         views = [_view(each.value, each.low, each.high) for each in bands]
-        lines.append({"name": policy, "x": bands[0].rounds.tolist(), "views": views} | looks[policy])
+        lines.append({"name": policy, "x": bands[0].rounds.tolist(), "views": views, **looks[policy]})
         seconds = np.maximum(results.seconds(cell, policy), 1e-9)
         median = rounded([float(np.median(seconds))])[0]
-        rows.append({"name": policy, "value": median, "runs": rounded(seconds)} | looks[policy])
+        rows.append({"name": policy, "value": median, "runs": rounded(seconds), **looks[policy]})
     at = lines[0]["x"]
     by_round = {
         "title": f"Regret by round, {title}",

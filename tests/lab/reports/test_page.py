@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.ticker import EngFormatter
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from infex.errors import InfexError
 from infex.lab import Sweep, paper
 from infex.lab.paper import Verdict
-from infex.lab.reports.figures import duration, picture, rendered, ticks, write_figures
+from infex.lab.reports.figures import picture, rendered, ticks, write_figures
 from infex.lab.reports.page import page, write_report
 from infex.lab.reports.series import DASHES, LOOKS, styles
 from infex.lab.suite import suite, write_suite
@@ -512,7 +513,7 @@ def test_ticks_of_time_are_few_and_round(low: float, ratio: float) -> None:
     assert 2 <= len(found) <= 4
     assert found == sorted(found)
     assert low <= found[0] < found[-1] <= low * ratio
-    assert len({duration(each) for each in found}) == len(found)
+    assert len({EngFormatter("s")(each) for each in found}) == len(found)
 
 
 def test_figures_have_the_papers_numbers_where_the_runs_are_of_its_experiment(tmp_path: Path) -> None:
