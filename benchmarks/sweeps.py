@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from infex.lab import Sweep, paper
-from infex.lab.report import write_report
+from infex.lab.reports.page import write_report
 from infex.lab.simulation.simulator import cores
 
 SHORT_RUNS = 30_000

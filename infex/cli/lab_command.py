@@ -261,7 +261,7 @@ def _lacks(about: dict[str, Any], before: dict[str, Any]) -> bool:
 
 def _draw(results: Results, out: Path, as_json: bool) -> bool:
     """Writes the report and shows the tables, or JSON; False, after a message, if that went wrong."""
-    from infex.lab.report import write_report
+    from infex.lab.reports.page import write_report
 
     try:
         write_report(results, out)
@@ -487,7 +487,7 @@ def report(
     infex lab report reproduction --latex > regret.tex
     """
     from infex.lab import Results
-    from infex.lab.report import write_report
+    from infex.lab.reports.page import write_report
 
     results = Results.load(folder)
     if as_json:

@@ -13,13 +13,12 @@ from infex._stats import Spread, mean_intervals, spread
 from infex.arrays import Floats
 from infex.checks import hint
 from infex.errors import InvalidSetting
+from infex.lab.reports.series import Look
 from infex.lab.specs import Facts
 from infex.lab.table import CURVE, RUN_COLUMNS, Table, ends_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from infex.lab.reports.series import Look
 
 PROBLEM_SETTINGS = ("dim", "arms", "horizon")  # beside those that begin with "environment_"
 NAMING_COLUMNS = ("policy", "base", "schedule", "estimator")  # which hold other settings in them
@@ -52,8 +51,7 @@ class Against:
     """
 
     def __init__(self, finals: pa.Table, setting: str) -> None:
-        known = _settings_of(finals)
-        _refuse_unknown(setting, known)
+        known = _known_settings(finals, setting)
         rows = [row for row in finals.to_pylist() if row[setting] is not None]
         if not rows:
             raise InvalidSetting(f"none of these runs has a {setting}")
@@ -76,19 +74,15 @@ class Against:
 
         `low` and `high` bound the bootstrap-t interval of 95 % of the mean; fewer than 12 runs have none.
         """
-        rows = []
-        for line in self.lines:
-            intervals = mean_intervals(line.regrets)
+        rows = [
+            (line.name, value, runs, mean, low, high, std, median)
+            for line in self.lines
             for value, (runs, mean, std, median), (_, low, high) in zip(
-                line.values, line.spreads, intervals, strict=True
-            ):
-                figures = {"runs": runs, "mean": mean, "low": low, "high": high, "std": std, "median": median}
-                rows.append({"line": line.name, self.setting: value} | figures)
-        types = {name: pa.float64() for name in ("mean", "low", "high", "std", "median")}
-        arrow = Table.of(rows).arrow
-        return Table(
-            arrow.cast(pa.schema([(each.name, types.get(each.name, each.type)) for each in arrow.schema]))
-        )
+                line.values, line.spreads, mean_intervals(line.regrets), strict=True
+            )
+        ]
+        names = ("line", self.setting, "runs", "mean", "low", "high", "std", "median")
+        return Table.of(names, rows, **{self.setting: pa.infer_type([row[1] for row in rows])})
 
     def plot(
         self,
@@ -133,7 +127,7 @@ def matching(finals: pa.Table, wanted: Mapping[str, Collection[object]]) -> pa.A
     found = np.ones(len(finals), bool)
     words = {name: f"{name} = {' or '.join(map(str, values))}" for name, values in wanted.items()}
     for name, values in wanted.items():
-        _refuse_unknown(name, _settings_of(finals))
+        _known_settings(finals, name)
         column = finals[name].to_pylist()
         here = np.array([value in values for value in column], bool)
         if not here.any():
@@ -146,45 +140,42 @@ def matching(finals: pa.Table, wanted: Mapping[str, Collection[object]]) -> pa.A
     return pa.array(found)
 
 
-def _settings_of(finals: pa.Table) -> list[str]:
-    return [name for name in finals.column_names if name not in MEASURED]
-
-
-def _refuse_unknown(name: str, known: list[str]) -> None:
-    if name not in known:
+def _known_settings(finals: pa.Table, asked: str) -> list[str]:
+    """The columns that hold settings, of which one is asked for."""
+    known = [name for name in finals.column_names if name not in MEASURED]
+    if asked not in known:
         listed = ", ".join(known)
-        raise InvalidSetting(f"no setting is called {name!r}{hint(name, known)}; there are {listed}")
+        raise InvalidSetting(f"no setting is called {asked!r}{hint(asked, known)}; there are {listed}")
+    return known
 
 
 def _others(setting: str, known: Iterable[str]) -> list[str]:
     """The columns that tell lines apart.
 
-    Against a setting of policies: all of their other settings, and the label of the problem. Against one of
-    problems: the label of the policy, and all other settings of the problem.
+    Against a setting of problems: the label of the policy, and all other settings of the problem. Against one
+    of policies: all of their other settings that are no part of it, and the label of the problem.
     """
-    if setting in PROBLEM_SETTINGS or setting.startswith("environment"):
+    if setting == "environment":
+        return ["policy"]
+    if setting in PROBLEM_SETTINGS or setting.startswith("environment_"):
         own = [name for name in known if name in PROBLEM_SETTINGS or name.startswith("environment_")]
-        told = ["policy", *(own if setting != "environment" else ())]
-    else:
-        told = [name for name in known if name not in NAMING_COLUMNS and not name.startswith("environment_")]
-    return [name for name in told if name != setting and not _is_within(name, setting)]
+        return ["policy", *(name for name in own if name != setting)]
+    told = [name for name in known if name not in (*NAMING_COLUMNS, setting)]
+    parts = {name: _part(name) for name in told if not name.startswith("environment_")}
+    if setting == "policy":
+        return [name for name, part in parts.items() if part == "problem"]
+    return [name for name, part in parts.items() if part != setting]
 
 
-def _is_within(name: str, setting: str) -> bool:
-    """Is a column a part of what the label in another says?"""
-    of_run = name in ("environment", *PROBLEM_SETTINGS)
-    of_schedule = name == "period" or name.startswith("schedule_")
-    of_estimator = name.startswith("estimator_")
-    match setting:
-        case "policy":
-            return not of_run
-        case "base":
-            return not (of_run or of_schedule or of_estimator or name in ("data", "kind", "penalty"))
-        case "schedule":
-            return of_schedule
-        case "estimator":
-            return of_estimator
-    return False
+def _part(name: str) -> str:
+    """What a column is a setting of."""
+    if name in ("environment", *PROBLEM_SETTINGS):
+        return "problem"
+    if name == "period" or name.startswith("schedule_"):
+        return "schedule"
+    if name.startswith("estimator_"):
+        return "estimator"
+    return "policy" if name in ("data", "kind", "penalty") else "base"
 
 
 def _line_names(columns: list[str], groups: list[tuple[Any, ...]]) -> list[str]:

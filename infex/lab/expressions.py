@@ -8,11 +8,12 @@ of a user's under `package.module:object`; to name a thing none of them is loade
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar, final
 
@@ -29,7 +30,7 @@ Made = TypeVar("Made")
 
 
 class Reading(NamedTuple):
-    """One thing that a text names: its label, the labels of its parts, and how it is made.
+    """One thing that a text names: its label and the labels of its parts; `make` gives the thing itself.
 
     `varied` are the settings that a list gave it.
     """
@@ -68,7 +69,7 @@ def read(text: str, kind: Kind) -> list[Reading]:
         if isinstance(thing, DeferredCall) and thing.name == "Infex":
             given = thing.arguments()
         base, schedule = (text_of(given[name]) if name in given else None for name in ("base", "schedule"))
-        found.append(Reading(text_of(thing), base, schedule, varied, _maker(thing)))
+        found.append(Reading(text_of(thing), base, schedule, varied, functools.partial(_made, thing)))
     return found
 
 
@@ -90,7 +91,7 @@ def read_calls(text: str) -> list[Called]:
             case _:
                 raise InvalidExpression(f"not a name with named settings in brackets: {text!r}")
         settings = {str(word.arg): reader.read(word.value, None) for word in keywords}
-        made = {word: _maker(value)() for word, value in settings.items()}
+        made = {word: _made(value) for word, value in settings.items()}
         texts = {word: text_of(value) for word, value in settings.items()}
         found.append(Called(reader.references.get(name, name), made, texts, varied))
     return found
@@ -127,27 +128,19 @@ def grid(node: ast.expr, reader: Reader) -> list[Alternative]:
         case ast.BinOp():
             sides = itertools.product(grid(node.left, reader), grid(node.right, reader))
             return [(ast.BinOp(left, node.op, right), one + other) for (left, one), (right, other) in sides]
-        case ast.Call(func=ast.Name(id=name)) if name in LIST_TAKERS:
-            return [(node, ())]
-        case ast.Call():
-            return list(_calls(node, reader))
+        case ast.Call(func=func, args=args, keywords=words) if reader.written(func) not in LIST_TAKERS:
+            names = [None] * len(args) + [word.arg for word in words]
+            given = zip(names, [*args, *(word.value for word in words)], strict=True)
+            found: list[Alternative] = []
+            for chosen in itertools.product(*(_values(func, *each, reader) for each in given)):
+                values, varied = [value for value, _ in chosen], (word for _, some in chosen for word in some)
+                keywords = map(ast.keyword, names[len(args) :], values[len(args) :])
+                found.append((ast.Call(func, values[: len(args)], list(keywords)), tuple(varied)))
+            return found
     return [(node, ())]
 
 
-def _calls(node: ast.Call, reader: Reader) -> Iterator[Alternative]:
-    """A call with every value of each of its arguments."""
-    names = [None] * len(node.args) + [word.arg for word in node.keywords]
-    given = [*node.args, *(word.value for word in node.keywords)]
-    choices = [_values(node, name, value, reader) for name, value in zip(names, given, strict=True)]
-    for chosen in itertools.product(*choices):
-        values = [value for value, _ in chosen]
-        pairs = zip(node.keywords, values[len(node.args) :], strict=True)
-        words = [ast.keyword(word.arg, value) for word, value in pairs]
-        varied = itertools.chain(*(each for _, each in chosen))
-        yield ast.Call(node.func, values[: len(node.args)], words), tuple(varied)
-
-
-def _values(call: ast.Call, name: str | None, value: ast.expr, reader: Reader) -> list[Alternative]:
+def _values(func: ast.expr, name: str | None, value: ast.expr, reader: Reader) -> list[Alternative]:
     """The values that one argument takes in turn; a list in a list is one value.
 
     A list says what varies: `scale=0.1`, or `every(5)` where an argument has no name.
@@ -159,7 +152,7 @@ def _values(call: ast.Call, name: str | None, value: ast.expr, reader: Reader) -
     found = []
     for item in value.elts:
         for each, varied in [(item, ())] if isinstance(item, ast.List) else grid(item, reader):
-            word, called = reader.written(each), reader.written(call.func)
+            word, called = reader.written(each), reader.written(func)
             if name is not None:
                 word = f"{name}={word}"
             elif called != "Infex":
@@ -249,8 +242,8 @@ class DeferredCall:
 
     def make(self) -> Any:
         """What the call gives, once the objects in it are loaded."""
-        args = None if self.args is None else [_maker(each)() for each in self.args]
-        named = {name: _maker(each)() for name, each in self.named.items()}
+        args = None if self.args is None else [_made(each) for each in self.args]
+        named = {name: _made(each) for name, each in self.named.items()}
         if ":" not in self.name:
             return Reader(self.reader.text).call(self.name, args, named, self.kind)
         source = load(self.name)
@@ -279,5 +272,5 @@ def text_of(value: Any) -> str:
     return value.label() if isinstance(value, DeferredCall) else argument_text(value)
 
 
-def _maker(value: Any) -> Callable[[], Any]:
-    return value.make if isinstance(value, DeferredCall) else lambda: value
+def _made(value: Any) -> Any:
+    return value.make() if isinstance(value, DeferredCall) else value

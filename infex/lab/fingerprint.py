@@ -17,6 +17,7 @@ import sys
 import types
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -229,20 +230,10 @@ def versions() -> dict[str, str]:
 
 def commit() -> str:
     """The commit that the current folder is at, marked if files differ from it; "" outside git."""
-
-    def git(*words: str) -> str:
-        said = subprocess.run(
-            ["git", *words],
-            capture_output=True,
-            text=True,
-            check=True,
-            stdin=subprocess.DEVNULL,
-            timeout=GIT_SECONDS,
-        )
-        return said.stdout.strip()
-
+    run = partial(subprocess.run, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     try:
-        head = git("rev-parse", "HEAD")
-        return f"{head}, with changes" if git("status", "--porcelain", "--untracked-files=no") else head
+        head = run(["git", "rev-parse", "HEAD"], timeout=GIT_SECONDS).stdout.strip()
+        changed = run(["git", "status", "--porcelain", "--untracked-files=no"], timeout=GIT_SECONDS).stdout
+        return f"{head}, with changes" if changed.strip() else head
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -8,7 +8,7 @@ question.
 
 from __future__ import annotations
 
-import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -17,9 +17,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.lab.results import Cell, Results
-from infex.lab.specs import Facts, problem_specs
+from infex.lab.specs import problem_specs
 from infex.lab.sweep import Sweep
 
+BASES = ("LinUCB", "LinTS")
 PAPER_DIMS = (10, 20, 40)
 PAPER_ARMS = (10, 100, 1000)
 PAPER_PERIODS = (5, 20, 100)
@@ -31,14 +32,48 @@ TIME_NOISE = 0.1  # medians of time differ by this part by chance alone
 
 CHANGING_TITLE = "Infrequent exploration with arms that change"
 CHANGING_HEADING = "What the paper's appendix discusses, on these runs"
-CHANGING_KINDS = ("moving", "fixed", "recurring")
-CHANGING_DIMS: tuple[int, ...] = (10,)
-CHANGING_ARMS: tuple[int, ...] = (20,)
 CHANGING_PERIODS = (5, 20)
 NEAR_FACTOR = 1.2  # a regret up to so many times the least is called near it
 
 Average = Callable[[Floats], np.floating[Any]]
 Pairs = list[tuple[str, str]]
+
+
+def _infex_and(base: str, other: str) -> Pairs:
+    """INFEX of a base with each period of the paper, and what it is compared with."""
+    return [(f"Infex({base}, every({period}))", other) for period in PAPER_PERIODS]
+
+
+LISTED = ", ".join(map(str, PAPER_PERIODS))
+REGRET_CLAIMS = (  # each with the pairs of which the first has less regret
+    (
+        f"LinTS improves for m = {LISTED}: INFEX has less mean regret than LinTS itself.",
+        _infex_and("LinTS", "LinTS"),
+    ),
+    ("LinUCB improves for m = 5.", [("Infex(LinUCB, every(5))", "LinUCB")]),
+    (
+        "Infex(LinUCB, every(5)) and Infex(LinTS, every(m)) also have less mean regret than Greedy, "
+        f"for m = {LISTED}.",
+        [("Infex(LinUCB, every(5))", "Greedy"), *_infex_and("LinTS", "Greedy")],
+    ),
+    (
+        "Epsilon-greedy is decent: less mean regret than LinUCB and LinTS.",
+        [("EpsilonGreedy", "LinUCB"), ("EpsilonGreedy", "LinTS")],
+    ),
+)
+TIME_CLAIM = f"Computation time falls for m = {LISTED}, with either base."
+OLS_CLAIM = (
+    "OLSBandit is inefficient, as most of its rounds are forced: more mean regret than INFEX with m = 5, "
+    "with either base."
+)
+CHANGING_CLAIMS = {  # by which arm is the best
+    "moving": "Diverse contexts explore by themselves: greedy's mean regret is at most "
+    f"{NEAR_FACTOR:g} times the least of all policies.",
+    "fixed": "With a fixed best arm among changing ones, where the theorem holds, INFEX keeps the order of "
+    "its base: less mean regret, and less in the second half of the rounds than in the first.",
+    "recurring": "A best arm that moves without diverse contexts, where nothing is proven: greedy locks on "
+    "worse arms in some instances, and has more mean regret than every INFEX.",
+}
 
 
 class Verdict(NamedTuple):
@@ -60,17 +95,12 @@ class Verdict(NamedTuple):
 
 def policies() -> list[str]:
     """The policies of the paper's figures."""
-    return [*bases_and_infex(PAPER_PERIODS), "Greedy", "EpsilonGreedy", *OLS_BANDITS]
+    return [*_bases_and_infex(PAPER_PERIODS), "Greedy", "EpsilonGreedy", *OLS_BANDITS]
 
 
-def bases_and_infex(periods: Iterable[int]) -> list[str]:
+def _bases_and_infex(periods: Iterable[int]) -> list[str]:
     """LinUCB and LinTS, each followed by its `Infex` for every period."""
-    listed = list(periods)
-    return [
-        policy
-        for base in ("LinUCB", "LinTS")
-        for policy in (base, *(f"Infex({base}, every({period}))" for period in listed))
-    ]
+    return [name for base in BASES for name in (base, *(f"Infex({base}, every({m}))" for m in periods))]
 
 
 def paper(
@@ -81,36 +111,30 @@ def paper(
     chosen: Iterable[Any] | None = None,
 ) -> Sweep:
     """The paper's sweep, or a part of it."""
-    counts = list(arms)
     return Sweep(
-        environments=[f"gaussian(dim={dim}, arms={count})" for dim in dims for count in counts],
+        environments=[f"gaussian(dim={dim}, arms={count})" for dim, count in itertools.product(dims, arms)],
         policies=policies() if chosen is None else list(chosen),
         seeds=instances,
         horizon=horizon,
-        delta="1/T",
     )
 
 
 def changing_arms(
-    dims: Iterable[int] = CHANGING_DIMS,
-    arms: Iterable[int] = CHANGING_ARMS,
-    instances: int = 20,
-    horizon: int = 10_000,
+    dims: Iterable[int] = (10,),
+    arms: Iterable[int] = (20,),
+    instances: int = PAPER_INSTANCES,
+    horizon: int = PAPER_HORIZON,
     chosen: Iterable[Any] | None = None,
 ) -> Sweep:
     """The sweep over arms that change: every kind, with every dimension and number of arms."""
-    counts = list(arms)
     return Sweep(
         environments=[
             f"changing(dim={dim}, arms={count}, best={kind})"
-            for dim in dims
-            for count in counts
-            for kind in CHANGING_KINDS
+            for dim, count, kind in itertools.product(dims, arms, CHANGING_CLAIMS)
         ],
-        policies=[*bases_and_infex(CHANGING_PERIODS), "Greedy"] if chosen is None else list(chosen),
+        policies=[*_bases_and_infex(CHANGING_PERIODS), "Greedy"] if chosen is None else list(chosen),
         seeds=instances,
         horizon=horizon,
-        delta="1/T",
         title=CHANGING_TITLE,
     )
 
@@ -136,51 +160,19 @@ def caveat(results: Results) -> str:
 
 def verdicts(results: Results) -> list[Verdict]:
     """Each claim of the paper, and in how many cells it holds, of those that can tell."""
-    listed = ", ".join(map(str, PAPER_PERIODS))
-    lints, linucb = (_infex_and(base, base) for base in ("LinTS", "LinUCB"))
-    judged = [
-        _claim(
-            results,
-            f"LinTS improves for m = {listed}: INFEX has less mean regret than LinTS itself.",
-            lints,
-        ),
-        _claim(results, "LinUCB improves for m = 5.", [("Infex(LinUCB, every(5))", "LinUCB")]),
-        _claim(
-            results,
-            "Infex(LinUCB, every(5)) and Infex(LinTS, every(m)) also have less mean regret than Greedy, "
-            f"for m = {listed}.",
-            [("Infex(LinUCB, every(5))", "Greedy"), *_infex_and("LinTS", "Greedy")],
-        ),
-        _time_claim(
-            results, f"Computation time falls for m = {listed}, with either base.", [*linucb, *lints]
-        ),
-        _claim(
-            results,
-            "Epsilon-greedy is decent: less mean regret than LinUCB and LinTS.",
-            [("EpsilonGreedy", "LinUCB"), ("EpsilonGreedy", "LinTS")],
-        ),
-        _ols_bandit_is_inefficient(results),
-    ]
+    judged = [_regret_claim(results, claim, pairs) for claim, pairs in REGRET_CLAIMS]
+    judged.insert(3, _time_claim(results))  # in the paper's order
+    judged.append(_ols_bandit_claim(results))
     return [verdict for verdict in judged if verdict.cells > 0]
 
 
-@functools.cache
-def _papers_settings() -> Facts:
-    """The settings of the paper's generator, whatever its dimension and arms; rewards are +1 and -1."""
-    return problem_specs("gaussian(dim=1, arms=1)")[0].facts
-
-
 def _is_of_the_paper(results: Results, cell: Cell) -> bool:
+    """Is it a problem of the paper's generator, whatever its dimension and arms?"""
     told = {name: value for name, value in results.problem(cell).items() if name != "environment"}
-    return told == _papers_settings()
+    return told == problem_specs("gaussian(dim=1, arms=1)")[0].facts
 
 
-def _infex_and(base: str, other: str) -> Pairs:
-    """INFEX of a base with each period of the paper, and what it is compared with."""
-    return [(f"Infex({base}, every({period}))", other) for period in PAPER_PERIODS]
-
-
-def _claim(results: Results, claim: str, pairs: Pairs) -> Verdict:
+def _regret_claim(results: Results, claim: str, pairs: Pairs) -> Verdict:
     """The claim that the first of each pair has less mean regret; the note says the same of medians."""
     cells = _telling(results, pairs)
     means, medians = (
@@ -189,34 +181,31 @@ def _claim(results: Results, claim: str, pairs: Pairs) -> Verdict:
     return Verdict(claim, means, len(cells), f"In median regret: {medians} of {len(cells)}.")
 
 
-def _ols_bandit_is_inefficient(results: Results) -> Verdict:
+def _ols_bandit_claim(results: Results) -> Verdict:
     """The claim on OLSBandit, where it forces most of its rounds, as in the paper; the note says of the rest.
 
     In a cell where both of ours do, it is judged by the one that forces more.
     """
-    judged: dict[Cell, bool] = {}
-    medians: dict[Cell, bool] = {}
+    judged: dict[Cell, tuple[bool, bool]] = {}  # by means, and by medians
     rest: dict[Cell, bool] = {}
     for name in OLS_BANDITS:
-        pairs = [(f"Infex({base}, every(5))", name) for base in ("LinUCB", "LinTS")]
+        pairs = [(f"Infex({base}, every(5))", name) for base in BASES]
         for cell in _telling(results, pairs):
-            mean = _all_below(results, cell, pairs, np.mean)
+            mean, median = (_all_below(results, cell, pairs, average) for average in (np.mean, np.median))
             if float(np.mean(results.explored(cell, name))) > 0.5:
-                judged[cell], medians[cell] = mean, _all_below(results, cell, pairs, np.median)
+                judged[cell] = mean, median
             else:
                 rest[cell] = mean
-    note = f"In median regret: {sum(medians.values())} of {len(judged)}."
+    means, medians = (sum(each[place] for each in judged.values()) for place in (0, 1))
+    note = f"In median regret: {medians} of {len(judged)}."
     if rest:
         note += f" Where it forces fewer, in mean regret: {sum(rest.values())} of {len(rest)}."
-    words = (
-        "OLSBandit is inefficient, as most of its rounds are forced: more mean regret than INFEX with m = 5, "
-        "with either base."
-    )
-    return Verdict(words, sum(judged.values()), len(judged), note)
+    return Verdict(OLS_CLAIM, means, len(judged), note)
 
 
-def _time_claim(results: Results, claim: str, pairs: Pairs) -> Verdict:
-    """The claim that the first of each pair takes less time, in the median; small differences are noise."""
+def _time_claim(results: Results) -> Verdict:
+    """The claim that INFEX takes less time than its base, in the median; small differences are noise."""
+    pairs = [*_infex_and("LinUCB", "LinUCB"), *_infex_and("LinTS", "LinTS")]
     ratios = []
     for cell in _telling(results, pairs):
         for pair in pairs:
@@ -225,18 +214,19 @@ def _time_claim(results: Results, claim: str, pairs: Pairs) -> Verdict:
     lower = sum(ratio < 1 - TIME_NOISE for ratio in ratios)
     alike = sum(1 - TIME_NOISE <= ratio <= 1 + TIME_NOISE for ratio in ratios)
     note = f"By medians; apart by {TIME_NOISE:.0%} or less is within noise.".replace("%", " %")
-    return Verdict(claim, lower, len(ratios), note, "comparisons", alike)
+    return Verdict(TIME_CLAIM, lower, len(ratios), note, "comparisons", alike)
 
 
 def _telling(results: Results, pairs: Pairs) -> list[Cell]:
-    """The cells of the paper's problem in which all pairs were played."""
-    if any(results.names_several(policy) for pair in pairs for policy in pair):
+    """The cells of the paper's problem in which all pairs were played, on some seeds in common."""
+    names = {policy for pair in pairs for policy in pair}
+    if any(map(results.names_several, names)):
         return []
     return [
         cell
         for cell in results.cells
         if _is_of_the_paper(results, cell)
-        and all(results.has(cell, policy) for pair in pairs for policy in pair)
+        and all(results.has(cell, policy) for policy in names)
         and all(results.both(cell, *pair)[0].size > 0 for pair in pairs)
     ]
 
@@ -251,32 +241,53 @@ def _all_below(results: Results, cell: Cell, pairs: Pairs, average: Average) -> 
 
 
 def changing_verdicts(results: Results) -> list[Verdict]:
-    """A verdict on each kind of problem: in how many cells its claim holds, and the figures."""
+    """A verdict on each kind of problem: in how many cells its claim holds, and the figures.
+
+    A cell can tell if it has runs of greedy and of some INFEX.
+    """
+    if results.names_several("Greedy"):
+        return []
     found = []
-    for kind, (claim, holds, note) in CHANGING_CLAIMS.items():
-        cells = [cell for cell in results.cells if _can_tell(results, cell, kind)]
-        words = " ".join(f"{results.title(cell)}: {note(results, cell)}." for cell in cells)
-        if cells:
-            found.append(Verdict(claim, sum(holds(results, cell) for cell in cells), len(cells), words))
+    for kind, claim in CHANGING_CLAIMS.items():
+        judged = []
+        for cell in results.cells:
+            told = results.problem(cell)
+            is_of_kind = (told.get("environment_kind"), told.get("environment_best")) == ("changing", kind)
+            explorers = [policy for policy in results.played(cell) if policy in results.bases]
+            if is_of_kind and explorers and results.has(cell, "Greedy"):
+                holds, figures = _judged(results, cell, kind, explorers)
+                judged.append((holds, f"{results.title(cell)}: {figures}."))
+        if judged:
+            notes = " ".join(note for _, note in judged)
+            found.append(Verdict(claim, sum(holds for holds, _ in judged), len(judged), notes))
     return found
 
 
-def _can_tell(results: Results, cell: Cell, kind: str) -> bool:
-    """Are its arms those that change in that way, with runs of greedy and of some INFEX?"""
-    told = results.problem(cell)
-    is_of_kind = told.get("environment_kind") == "changing" and told.get("environment_best") == kind
-    return is_of_kind and results.has(cell, "Greedy") and bool(_explorers(results, cell))
+def _judged(results: Results, cell: Cell, kind: str, explorers: list[str]) -> tuple[bool, str]:
+    """Whether a cell bears out the claim on its kind, and its figures; `explorers` are the `Infex` in it."""
+    played = results.played(cell)
+    growth = {policy: _growth(results, cell, policy) for policy in played}
 
+    def is_below(one: str, other: str, times: float = 1.0) -> bool:
+        left, right = results.both(cell, one, other)
+        return left.size == 0 or bool(np.mean(left) <= times * np.mean(right))
 
-def _explorers(results: Results, cell: Cell) -> list[str]:
-    """The policies of a cell that are an `Infex`."""
-    return [policy for policy in results.played(cell) if policy in results.bases]
-
-
-def _is_below(results: Results, cell: Cell, one: str, other: str, times: float = 1.0) -> bool:
-    """Is the mean regret of one at most so many times that of the other, over the seeds that both played?"""
-    left, right = results.both(cell, one, other)
-    return left.size == 0 or bool(np.mean(left) <= times * np.mean(right))
+    if kind == "moving":
+        means = {policy: f"{results.spread(cell, policy).mean:,.0f}" for policy in played}
+        return all(is_below("Greedy", policy, NEAR_FACTOR) for policy in played), _each(means)
+    if kind == "fixed":
+        holds = all(
+            growth[policy] < 1.0
+            and (not results.has(cell, results.bases[policy]) or is_below(policy, results.bases[policy]))
+            for policy in explorers
+        )
+        return holds, f"second half over first {_each({name: f'{it:.2f}' for name, it in growth.items()})}"
+    pairs = {policy: results.compare(cell, policy, "Greedy") for policy in explorers}
+    less = _each({policy: f"in {each.below} of {each.pairs}" for policy, each in pairs.items()})
+    most = _each({name: f"{results.regret(cell, name).max():,.0f}" for name in ("Greedy", *explorers)})
+    words = f"less regret than greedy: {less} instances; in the worst instance {most}; greedy's second half "
+    words += f"over its first {growth[results.known('Greedy')]:.2f}"
+    return all(is_below(policy, "Greedy") for policy in explorers), words
 
 
 def _growth(results: Results, cell: Cell, policy: str) -> float:
@@ -289,65 +300,5 @@ def _growth(results: Results, cell: Cell, policy: str) -> float:
     return math.inf if second > 0 else 0.0
 
 
-def _greedy_is_near(results: Results, cell: Cell) -> bool:
-    return all(_is_below(results, cell, "Greedy", policy, NEAR_FACTOR) for policy in results.played(cell))
-
-
-def _keeps_order(results: Results, cell: Cell) -> bool:
-    for policy in _explorers(results, cell):
-        base = results.bases[policy]
-        if results.has(cell, base) and not _is_below(results, cell, policy, base):
-            return False
-        if _growth(results, cell, policy) >= 1.0:
-            return False
-    return True
-
-
-def _greedy_is_worst(results: Results, cell: Cell) -> bool:
-    return all(_is_below(results, cell, policy, "Greedy") for policy in _explorers(results, cell))
-
-
-def _means(results: Results, cell: Cell) -> str:
-    return _each({policy: f"{results.spread(cell, policy).mean:,.0f}" for policy in results.played(cell)})
-
-
-def _halves(results: Results, cell: Cell) -> str:
-    shares = {policy: f"{_growth(results, cell, policy):.2f}" for policy in results.played(cell)}
-    return f"second half over first {_each(shares)}"
-
-
-def _counts(results: Results, cell: Cell) -> str:
-    explorers = _explorers(results, cell)
-    pairs = {policy: results.compare(cell, policy, "Greedy") for policy in explorers}
-    less = _each({policy: f"in {each.below} of {each.pairs}" for policy, each in pairs.items()})
-    most = _each({name: f"{results.regret(cell, name).max():,.0f}" for name in ("Greedy", *explorers)})
-    return (
-        f"less regret than greedy: {less} instances; in the worst instance {most}; greedy's second half over "
-        f"its first {_growth(results, cell, 'Greedy'):.2f}"
-    )
-
-
 def _each(words: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {word}" for name, word in words.items())
-
-
-CHANGING_CLAIMS = {  # by kind: the claim, whether a cell bears it out, and the figures of a cell
-    "moving": (
-        "Diverse contexts explore by themselves: greedy's mean regret is at most "
-        f"{NEAR_FACTOR:g} times the least of all policies.",
-        _greedy_is_near,
-        _means,
-    ),
-    "fixed": (
-        "With a fixed best arm among changing ones, where the theorem holds, INFEX keeps the order of "
-        "its base: less mean regret, and less in the second half of the rounds than in the first.",
-        _keeps_order,
-        _halves,
-    ),
-    "recurring": (
-        "A best arm that moves without diverse contexts, where nothing is proven: greedy locks on worse "
-        "arms in some instances, and has more mean regret than every INFEX.",
-        _greedy_is_worst,
-        _counts,
-    ),
-}

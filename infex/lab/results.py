@@ -36,6 +36,7 @@ from infex.lab.comparison import Against, ResultsDiff, difference, grids_of, mat
 from infex.lab.environments import PROBLEMS
 from infex.lab.expressions import canonical, quietly
 from infex.lab.fingerprint import commit, digest, versions
+from infex.lab.reports.series import Band, Look
 from infex.lab.runner import Progress, outcome_of
 from infex.lab.simulation import Run
 from infex.lab.specs import Facts, policy_facts
@@ -47,56 +48,24 @@ from infex.registry import has_expression, label_of, parse
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from infex.lab.reports.series import Look
     from infex.lab.sweep import Sweep
 
 BAND_RESAMPLES = 1000  # a band has a hundred points, so each is drawn again less often than a figure
 BY_HAND = "by hand"  # the problem of runs that were made by hand, if nobody names it
 Naming = str | Callable[[Run], str]
 
-TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
-PROBLEM_COLUMNS = [("environment", TEXT), ("dim", WHOLE), ("arms", WHOLE), ("horizon", WHOLE)]
-REGRET_COLUMNS = [("regret_mean", REAL), ("regret_low", REAL), ("regret_high", REAL)]
-SUMMARY_COLUMNS = pa.schema(
-    [
-        *PROBLEM_COLUMNS,
-        ("policy", TEXT),
-        ("instances", WHOLE),
-        *REGRET_COLUMNS,
-        ("regret_std", REAL),
-        ("regret_median", REAL),
-        ("seconds_median", REAL),
-    ]
-)
-TEST_COLUMNS = pa.schema(
-    [
-        *PROBLEM_COLUMNS,
-        ("policy", TEXT),
-        ("against", TEXT),
-        ("pairs", WHOLE),
-        ("mean", REAL),
-        ("low", REAL),
-        ("high", REAL),
-        ("median", REAL),
-        ("below", WHOLE),
-        ("p", REAL),
-        ("p_holm", REAL),
-    ]
-)
-WORST_COLUMNS = pa.schema(
-    [
-        ("policy", TEXT),
-        ("problems", WHOLE),
-        *PROBLEM_COLUMNS,
-        *REGRET_COLUMNS,
-        ("regret_median", REAL),
-        ("ratio", REAL),
-        ("regret_most", REAL),
-        ("seed_of_most", WHOLE),
-    ]
-)
-
-
+PROBLEM_COLUMNS = ("environment", "dim", "arms", "horizon")
+REGRET_COLUMNS = ("regret_mean", "regret_low", "regret_high")
+SUMMARY_COLUMNS = (
+    *PROBLEM_COLUMNS, "policy", "instances", *REGRET_COLUMNS, "regret_std", "regret_median", "seconds_median",
+)  # fmt: skip
+TEST_COLUMNS = (
+    *PROBLEM_COLUMNS, "policy", "against", "pairs", "mean", "low", "high", "median", "below", "p", "p_holm",
+)  # fmt: skip
+WORST_COLUMNS = (
+    "policy", "problems", *PROBLEM_COLUMNS, *REGRET_COLUMNS, "regret_median", "ratio", "regret_most",
+    "seed_of_most",
+)  # fmt: skip
 Drawn = Sequence["str | Policy"] | Mapping[Any, str] | None
 
 
@@ -109,15 +78,6 @@ class Cell:
     dim: int
     arms: int
     horizon: int | None = None
-
-
-class Band(NamedTuple):
-    """Rounds, a figure of regret up to each, and the ends of its interval of 95 %."""
-
-    rounds: Integers
-    value: Floats
-    low: Floats
-    high: Floats
 
 
 class Best(NamedTuple):
@@ -219,7 +179,8 @@ class Results:
         """Results of runs that `play` and `play_many` gave; a dict of them, {name: runs}, names policies.
 
         `environment` names the problem, or is a function of a run that does. Runs with one seed on problems
-        of one name are paired, so they must be of one problem; others are refused.
+        of one name are paired, so they must be of one problem; others are refused. Of a name that stands for
+        policies of several settings, those are known which all of them share.
 
         >>> from infex import Greedy, LinUCB
         >>> from infex.lab import environments, play_many
@@ -228,7 +189,50 @@ class Results:
         >>> Results.of(runs).policies
         ['UCB', 'greedy']
         """
-        return _of_runs(runs, environment)
+        outcomes = []
+        bases: dict[str, str | None] = {}
+        settings: dict[tuple[str, int], Facts] = {}
+        problems: dict[tuple[object, ...], str] = {}
+        seen: set[tuple[object, ...]] = set()
+        for policy, run in _runs_by_policy(runs):
+            label = environment if isinstance(environment, str) else environment(run)
+            shape = (label, run.instance.dim, run.instance.count, run.horizon, run.seed)
+            problem, content = digest(run.instance), digest(run.policy)
+            if problems.setdefault(shape, problem) != problem:
+                raise InvalidSetting(
+                    f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
+                    "compared as if they were one: play each problem with a seed of its own "
+                    "(play_many(..., paired=True)), or name them by environment=lambda run: ..."
+                )
+            if (*shape, policy) in seen:
+                raise InvalidSetting(
+                    f"two runs of {policy!r} on {label!r} have seed {run.seed}; "
+                    "a dict of runs, {name: runs}, tells policies apart"
+                )
+            seen.add((*shape, policy))
+            name = repr([label, problem, policy, content, run.seed, run.horizon])
+            key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
+            outcomes.append(outcome_of(run, key, label, policy))
+            bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
+            facts = {"policy": policy, "horizon": run.horizon, "content": content} | policy_facts(run.policy)
+            known = settings.setdefault((policy, run.horizon), facts)
+            settings[policy, run.horizon] = {
+                word: value for word, value in known.items() if facts.get(word) == value
+            }
+        table = runs_of(outcomes)
+        horizons = table["horizon"].unique().to_pylist()
+        about = {
+            "title": "Runs made by hand",
+            "environments": table["environment"].unique().to_pylist(),
+            "policies": list(bases),
+            "bases": {policy: base for policy, base in bases.items() if base in bases},
+            "horizon": horizons[0] if len(horizons) == 1 else horizons,
+            "seeds": sorted(table["seed"].unique().to_pylist()),
+            "settings": {"policies": list(settings.values()), "environments": []},
+            "versions": versions(),
+            "commit": commit(),
+        }
+        return Results(table, about=about)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Writes table, summary, settings and failures into a folder, as `load` and all commands read it.
@@ -395,46 +399,49 @@ class Results:
 
     def names_several(self, policy: str | Policy) -> bool:
         """Does a name stand for several policies of the table, as it says less than they do?"""
-        try:
-            self._name(policy)
-        except InvalidSetting:
-            return True
-        return False
+        return len(self._labels(policy)) > 1
 
     def _name(self, policy: str | Policy) -> str:
-        """The name in the table for what a user gave, or that itself.
+        """The name in the table for what a user gave, or that itself."""
+        first, *more = self._labels(policy)
+        if more:
+            name = policy if isinstance(policy, str) else label_of(policy)
+            told = "".join(f"\n  {label}" for label in (first, *more))
+            raise InvalidSetting(f"{name!r} names several policies here:{told}")
+        return first
+
+    def _labels(self, policy: str | Policy) -> list[str]:
+        """The names in the table that a user's name or policy may stand for; itself, if there are none.
 
         What is built in from end to end is found by what was played, if that is known.
         """
-        is_text = isinstance(policy, str)
-        name = policy if isinstance(policy, str) else label_of(checked("policy", policy))
-        known = any("content" in record for record in self.settings["policies"])
-        if name in self.policies and (is_text or not (known and has_expression(policy))):
-            return name
-        meant = canonical(name) if is_text else None
-        labels: list[str] = self.about.get("names", {}).get(name, []) if is_text else []
-        if not labels and meant in self.about.get("policies", ()):
-            return str(meant)
-        if not labels and not is_text:
-            labels = list(self._played_as(policy))
-        elif not labels and meant is not None and ":" not in meant:  # what is not built in is not loaded
-            labels = list(self._played_as(quietly(parse, meant)))
-        labels = list(dict.fromkeys(labels))
-        if len(labels) > 1:
-            told = "".join(f"\n  {label}" for label in labels)
-            raise InvalidSetting(f"{name!r} names several policies here:{told}")
+        if isinstance(policy, str):
+            labels = [policy] if policy in self.policies else self.about.get("names", {}).get(policy, [])
+            meant = None if labels else canonical(policy)
+            if meant in self.about.get("policies", ()):
+                labels = [meant]
+            elif meant is not None and ":" not in meant:  # what is not built in is not loaded
+                labels = self._played_as(quietly(parse, meant))
+            return labels or [policy]
+        name = label_of(checked("policy", policy))
+        contents_known = any("content" in record for record in self.settings["policies"])
+        if name in self.policies and not (contents_known and has_expression(policy)):
+            return [name]
+        labels = self._played_as(policy)
         if not labels and name in self.policies:
             raise InvalidSetting(f"no runs of {name}: here that is the name of another policy")
-        return labels[0] if labels else name
+        return labels or [name]
 
-    def _played_as(self, policy: Any) -> Iterator[str]:
+    def _played_as(self, policy: Any) -> list[str]:
         """The names under which a policy was played, where a delta that is not said is the sweep's."""
-        deltas = self.about.get("delta", "1/T")
+        given = self.about.get("delta", "1/T")
+        found = []
         for record in self.settings["policies"]:
-            for delta in deltas if isinstance(deltas, list | tuple) else [deltas]:
+            for delta in given if isinstance(given, list | tuple) else [given]:
                 said = 1.0 / record["horizon"] if delta in ("1/T", None) else delta
                 if record.get("content") == digest(resolve_defaults(policy, said)):
-                    yield record["policy"]
+                    found.append(record["policy"])
+        return list(dict.fromkeys(found))
 
     # Figures of one policy
 
@@ -541,23 +548,22 @@ class Results:
         other, chosen = self.known(against), None if policy is None else self.known(policy)
         if cell is not None and cell not in self.cells:
             raise InvalidSetting(f"no runs in {cell}; results.cells are the problems that there are")
-        rows = []
+        found = []
         for place in self.cells if cell is None else [cell]:
             for name in self.played(place) if self.has(place, other) else ():
                 if name == chosen or (chosen is None and name != other):
                     one, two = self.both(place, name, other)
-                    figures = paired(one, two)._asdict()
-                    figures["median"] = float(np.median(one - two)) if one.size else math.nan
-                    figures["p"] = paired_test(one, two, test).p if one.size else math.nan
-                    rows.append(self._problem(place) | {"policy": name, "against": other} | figures)
-        for row, corrected in zip(rows, holm([row["p"] for row in rows]), strict=True):
-            row["p_holm"] = float(corrected)
-        return Table.of(rows, TEST_COLUMNS)
+                    gap, median, p = paired(one, two), math.nan, math.nan
+                    if one.size:
+                        median, p = float(np.median(one - two)), paired_test(one, two, test).p
+                    names = (*self._problem(place), name, other)
+                    found.append((*names, gap.pairs, gap.mean, gap.low, gap.high, median, gap.below, p))
+        corrected = holm([row[-1] for row in found])
+        return Table.of(TEST_COLUMNS, [(*row, p) for row, p in zip(found, corrected, strict=True)])
 
-    def _problem(self, cell: Cell) -> Facts:
+    def _problem(self, cell: Cell) -> tuple[str, int, int, int]:
         """A problem by its columns; all runs have one horizon where cells have none of their own."""
-        horizon = cell.horizon or self.finals["horizon"][0].as_py()
-        return {"environment": cell.environment, "dim": cell.dim, "arms": cell.arms, "horizon": horizon}
+        return cell.environment, cell.dim, cell.arms, cell.horizon or self.finals["horizon"][0].as_py()
 
     def summary(self) -> Table:
         """One row for each cell and policy: final regret with its interval and spread, and computation time.
@@ -568,13 +574,11 @@ class Results:
         rows = []
         for cell in self.cells:
             for policy in self.played(cell):
-                count, mean, std, median = self.spread(cell, policy)
-                _, low, high = self.interval(cell, policy)
-                figures = {"policy": policy, "instances": count, "regret_mean": mean, "regret_low": low}
-                figures |= {"regret_high": high, "regret_std": std, "regret_median": median}
-                figures |= {"seconds_median": float(np.median(self.seconds(cell, policy)))}
-                rows.append(self._problem(cell) | figures)
-        return Table.of(rows, SUMMARY_COLUMNS)
+                count, _, std, median = self.spread(cell, policy)
+                seconds = float(np.median(self.seconds(cell, policy)))
+                figures = (*self.interval(cell, policy), std, median, seconds)
+                rows.append((*self._problem(cell), policy, count, *figures))
+        return Table.of(SUMMARY_COLUMNS, rows)
 
     def worst(self, by: Literal["regret", "ratio"] = "regret") -> Table:
         """The problem on which each policy does worst: by mean regret, or by its ratio to the least there.
@@ -583,20 +587,18 @@ class Results:
         """
         one_of("by", by, ("regret", "ratio"))
         means = {key: float(np.mean(self.regret(*key))) for key in self._rows}
+        least = {cell: min(means[cell, other] for other in self.played(cell)) for cell in self.cells}
         rows = []
         for policy in self.policies:
-            cells = [cell for cell in self.cells if self.has(cell, policy)]
-            least = {cell: min(means[cell, other] for other in self.played(cell)) for cell in cells}
-            ratios = {cell: _ratio(means[cell, policy], least[cell]) for cell in cells}
-            figure = ratios if by == "ratio" else {cell: means[cell, policy] for cell in cells}
-            cell = max(cells, key=figure.__getitem__)
-            regret, (mean, low, high) = self.regret(cell, policy), self.interval(cell, policy)
+            mine = {cell: means[cell, policy] for cell in self.cells if self.has(cell, policy)}
+            ratios = {cell: _ratio(mean, least[cell]) for cell, mean in mine.items()}
+            cell = max(mine, key=(ratios if by == "ratio" else mine).__getitem__)
+            regret = self.regret(cell, policy)
             most = int(np.argmax(regret))
-            figures = {"regret_mean": mean, "regret_low": low, "regret_high": high, "ratio": ratios[cell]}
-            figures |= {"regret_median": float(np.median(regret)), "regret_most": float(regret[most])}
-            figures |= {"seed_of_most": int(self.seeds(cell, policy)[most])}
-            rows.append({"policy": policy, "problems": len(cells)} | self._problem(cell) | figures)
-        return Table.of(rows, WORST_COLUMNS)
+            seed = int(self.seeds(cell, policy)[most])
+            figures = (float(np.median(regret)), ratios[cell], float(regret[most]), seed)
+            rows.append((policy, len(mine), *self._problem(cell), *self.interval(cell, policy), *figures))
+        return Table.of(WORST_COLUMNS, rows)
 
     def best(self, cell: Cell | None = None, of: Literal["mean", "median"] = "mean") -> Best:
         """The policy of the lowest mean or median regret in a cell, and how many it was chosen from.
@@ -627,9 +629,11 @@ class Results:
         Seeds go on after the last of the sweep, so none of them has chosen the policy. `workers` and
         `progress` are those of `Sweep.run`.
         """
-        from infex.lab.sweep import sweep_behind
+        from infex.lab.sweep import sweep_of
 
-        sweep, chosen = self._sweep or sweep_behind(self.about), self.best(cell, of)
+        if self._sweep is None and "sweep" not in self.about:
+            raise InvalidSetting("these runs are of no sweep, so nothing knows how to play more of them")
+        sweep, chosen = self._sweep or sweep_of(self.about["sweep"]), self.best(cell, of)
         count, near = whole("seeds", seeds, least=1), whole("neighbours", neighbours, least=0)
         place, first = chosen.cell, max(sweep.seeds) + 1
         fresh = dataclasses.replace(
@@ -673,7 +677,7 @@ class Results:
 
     def report(self, path: str | Path) -> None:
         """Writes the report as one HTML page that loads nothing: verdicts, charts, tables and settings."""
-        from infex.lab.report import report_page
+        from infex.lab.reports.page import report_page
 
         replace(Path(path), report_page(self).encode())
 
@@ -777,58 +781,7 @@ def _ratio(mean: float, least: float) -> float:
     return mean / least if least > 0 else math.inf
 
 
-def _of_runs(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Naming) -> Results:
-    """Results of runs, which are refused where they would be compared wrongly.
-
-    Of a name that stands for policies of several settings, those are known which all of them share.
-    """
-    outcomes = []
-    bases: dict[str, str | None] = {}
-    settings: dict[tuple[str, int], Facts] = {}
-    problems: dict[tuple[object, ...], str] = {}
-    seen: set[tuple[object, ...]] = set()
-    for policy, run in _named(runs):
-        label = environment if isinstance(environment, str) else environment(run)
-        shape = (label, run.instance.dim, run.instance.count, run.horizon, run.seed)
-        problem, content = digest(run.instance), digest(run.policy)
-        if problems.setdefault(shape, problem) != problem:
-            raise InvalidSetting(
-                f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
-                "compared as if they were one: play each problem with a seed of its own "
-                "(play_many(..., paired=True)), or name them by environment=lambda run: ..."
-            )
-        if (*shape, policy) in seen:
-            raise InvalidSetting(
-                f"two runs of {policy!r} on {label!r} have seed {run.seed}; "
-                "a dict of runs, {name: runs}, tells policies apart"
-            )
-        seen.add((*shape, policy))
-        name = repr([label, problem, policy, content, run.seed, run.horizon])
-        key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
-        outcomes.append(outcome_of(run, key, label, policy))
-        bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
-        facts = {"policy": policy, "horizon": run.horizon, "content": content} | policy_facts(run.policy)
-        known = settings.setdefault((policy, run.horizon), facts)
-        settings[policy, run.horizon] = {
-            word: value for word, value in known.items() if facts.get(word) == value
-        }
-    table = runs_of(outcomes)
-    horizons = table["horizon"].unique().to_pylist()
-    about = {
-        "title": "Runs made by hand",
-        "environments": table["environment"].unique().to_pylist(),
-        "policies": list(bases),
-        "bases": {policy: base for policy, base in bases.items() if base in bases},
-        "horizon": horizons[0] if len(horizons) == 1 else horizons,
-        "seeds": sorted(table["seed"].unique().to_pylist()),
-        "settings": {"policies": list(settings.values()), "environments": []},
-        "versions": versions(),
-        "commit": commit(),
-    }
-    return Results(table, about=about)
-
-
-def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
+def _runs_by_policy(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
     """Every run with the name of its policy: that of its key, or the one that a sweep would give."""
     groups = runs.items() if isinstance(runs, Mapping) else [(None, runs)]
     for name, some in groups:

@@ -16,7 +16,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, final
 
 import joblib
@@ -30,10 +30,12 @@ from infex.lab.simulation.simulator import cores
 from infex.lab.specs import Facts, PolicySpec, ProblemSpec
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import TaskID
 
 TASK_FORMAT = 4  # raised when the same task comes to play another run
+MEASURES = (  # of a run, by the names of their columns
+    "seed", "horizon", "seconds", "explored", "optimal", "regret_exploring", "regret_greedy", "log_det_ratio",
+)  # fmt: skip
 ROUNDS_OF_A_CHUNK = 100_000  # a tenth of a second, or a second where arms are many
 FEWEST_CHUNKS = 32  # so that all cores are busy and little is lost by an interruption, however few runs
 ROUNDS_OF_A_SHORT_RUN = 200  # a run takes as long as so many rounds before its first
@@ -65,21 +67,11 @@ class Task(NamedTuple):
     def __str__(self) -> str:
         return f"{self.policy.label} on {self.problem.label} with seed {self.seed}"
 
-
-def tasks_of(
-    problems: Iterable[ProblemSpec], policies: Iterable[PolicySpec], seeds: Iterable[int]
-) -> list[Task]:
-    """All runs, by problem, policy and seed."""
-    order, records = sorted(seeds), [(policy, policy.key) for policy in policies]
-    found = []
-    for problem in problems:
-        digests = problem.digests(order)
-        for policy, record in records:
-            for seed, content in zip(order, digests, strict=True):
-                text = json.dumps([TASK_FORMAT, problem.label, content, record, seed])
-                key = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-                found.append(Task(problem, policy, seed, key))
-    return found
+    @staticmethod
+    def of(problem: ProblemSpec, digest: str, policy: PolicySpec, seed: int) -> Task:
+        """The run of a policy on the problem of a seed, which has that digest."""
+        text = json.dumps([TASK_FORMAT, problem.label, digest, policy.key, seed])
+        return Task(problem, policy, seed, hashlib.blake2b(text.encode(), digest_size=12).hexdigest())
 
 
 class Outcome(NamedTuple):
@@ -96,24 +88,13 @@ class Outcome(NamedTuple):
     warned: tuple[Warning, ...] = ()
 
 
-def outcome_of(run: Run, key: str, environment: str, policy: str) -> Outcome:
+def outcome_of(run: Run, key: str, environment: str, policy: str, warned: Iterable[Warning] = ()) -> Outcome:
     """What a run gave, under the names that its problem and its policy have in tables."""
-    facts = {
-        "key": key,
-        "environment": environment,
-        "dim": run.instance.dim,
-        "arms": run.instance.count,
-        "policy": policy,
-        "seed": run.seed,
-        "horizon": run.horizon,
-        "seconds": run.seconds,
-        "explored": run.explored,
-        "optimal": run.optimal,
-        "regret_exploring": run.regret_exploring,
-        "regret_greedy": run.regret_greedy,
-        "log_det_ratio": run.log_det_ratio,
-    }
-    return Outcome(key, facts, run.curve())
+    facts: Facts = {"key": key, "environment": environment, "policy": policy}
+    facts |= {"dim": run.instance.dim, "arms": run.instance.count}
+    return Outcome(
+        key, facts | {name: getattr(run, name) for name in MEASURES}, run.curve(), None, (*warned,)
+    )
 
 
 # Chunks, each of which one worker plays
@@ -124,17 +105,18 @@ Chunk = tuple[Task, ...]
 def chunked(tasks: Iterable[Task]) -> list[Chunk]:
     """Tasks in chunks, each of all policies on some seeds of one problem, so that a problem is made once.
 
-    A chunk has at most `ROUNDS_OF_A_CHUNK` rounds, if a seed has no more, and fewer where the sweep is small.
-    The longest come first, so that no worker ends long after the others.
+    A chunk has at most `ROUNDS_OF_A_CHUNK` rounds, if a seed has no more, and fewer where the sweep is small;
+    one that has twice as many or more is cut into pieces. The longest come first, so that no worker ends long
+    after the others.
     """
     groups: dict[tuple[int, int], dict[int, list[Task]]] = {}
     for task in tasks:
-        place = task.policy.horizon, id(task.problem)
+        place = task.policy.horizon * task.problem.size, id(task.problem)
         groups.setdefault(place, {}).setdefault(task.seed, []).append(task)
     total = sum(_rounds(some) for seeds in groups.values() for some in seeds.values())
     most = min(ROUNDS_OF_A_CHUNK, total // FEWEST_CHUNKS)
     chunks: list[list[Task]] = []
-    for seeds in sorted(groups.values(), key=lambda each: -_cost(next(iter(each.values()))[0])):
+    for _, seeds in sorted(groups.items(), key=lambda item: -item[0][0]):
         filled = most
         for some in seeds.values():
             filled += _rounds(some)
@@ -142,21 +124,15 @@ def chunked(tasks: Iterable[Task]) -> list[Chunk]:
                 chunks.append([])
                 filled = _rounds(some)
             chunks[-1] += some
-    return [piece for chunk in chunks for piece in _pieces(chunk)]
+    found = []
+    for chunk in chunks:
+        size = -(-len(chunk) // max(1, _rounds(chunk) // ROUNDS_OF_A_CHUNK))
+        found += [tuple(chunk[first : first + size]) for first in range(0, len(chunk), size)]
+    return found
 
 
 def _rounds(tasks: Iterable[Task]) -> int:
     return sum(max(task.policy.horizon, ROUNDS_OF_A_SHORT_RUN) for task in tasks)
-
-
-def _cost(task: Task) -> int:
-    return task.policy.horizon * task.problem.size
-
-
-def _pieces(chunk: list[Task]) -> Iterator[Chunk]:
-    """A chunk in pieces of `ROUNDS_OF_A_CHUNK`, if it has twice as many or more."""
-    size = -(-len(chunk) // max(1, _rounds(chunk) // ROUNDS_OF_A_CHUNK))
-    return (tuple(chunk[first : first + size]) for first in range(0, len(chunk), size))
 
 
 def play_chunk(chunk: Chunk) -> list[Outcome]:
@@ -164,52 +140,43 @@ def play_chunk(chunk: Chunk) -> list[Outcome]:
     outcomes = []
     for _, group in itertools.groupby(chunk, key=lambda task: (id(task.problem), task.seed)):
         tasks = list(group)
-        problem: Instance | str
         try:
             problem = tasks[0].problem.make(tasks[0].seed)
         except KeyboardInterrupt:
             raise
         except BaseException:  # a user's code may raise anything, SystemExit too
-            problem = traceback.format_exc()
-        outcomes += [_played(task, problem) for task in tasks]
+            error = traceback.format_exc()
+            outcomes += [Outcome(task.key, {}, error=error) for task in tasks]
+        else:
+            outcomes += [_played(task, problem) for task in tasks]
     return outcomes
 
 
-def _played(task: Task, problem: Instance | str) -> Outcome:
-    """What a task gives on its problem, or on the traceback of what kept that from being made."""
-    if isinstance(problem, str):
-        return Outcome(task.key, {}, error=problem)
-    policy = task.policy
-    warned: list[Warning] = []
-    try:
-        with _noted(warned):
-            run = play(
-                problem, policy.policy, policy.horizon, task.seed,
-                penalty=policy.penalty, estimator=policy.estimator,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # a user's code may raise anything, SystemExit too
-        return Outcome(task.key, {}, error=traceback.format_exc(), warned=tuple(warned))
-    return outcome_of(run, task.key, task.problem.label, policy.label)._replace(warned=tuple(warned))
-
-
-@contextlib.contextmanager
-def _noted(noted: list[Warning]) -> Iterator[None]:
-    """Notes the warnings of infex that are given inside; all others are shown.
+def _played(task: Task, problem: Instance) -> Outcome:
+    """What a task gives on its problem. Warnings of infex are noted, all others are shown.
 
     Filters of warnings belong to the process: where a cluster's worker plays in several threads, a warning
     may be missed or be noted with another run.
     """
+    spec, error = task.policy, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", category=InfexWarning)
         try:
-            yield
-        finally:
-            noted += [each.message for each in caught if isinstance(each.message, InfexWarning)]
+            settings = {"penalty": spec.penalty, "estimator": spec.estimator}
+            run = play(problem, spec.policy, spec.horizon, task.seed, **settings)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # a user's code may raise anything, SystemExit too
+            error = traceback.format_exc()
+    warned = []
     for each in caught:
-        if not isinstance(each.message, InfexWarning):
+        if isinstance(each.message, InfexWarning):
+            warned.append(each.message)
+        else:
             warnings.showwarning(each.message, each.category, each.filename, each.lineno)
+    if error is not None:
+        return Outcome(task.key, {}, error=error, warned=tuple(warned))
+    return outcome_of(run, task.key, task.problem.label, spec.label, warned)
 
 
 def play_numbered(number: int, chunk: Chunk) -> tuple[int, list[Outcome] | None]:
@@ -246,58 +213,54 @@ class Engine:
     def outcomes(self, chunks: list[Chunk]) -> Iterator[list[Outcome]]:
         """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
 
-        When workers die again and again with nothing played in between, each task that is left is played
-        alone; if its worker dies twice then, the task is recorded as failed. Chunks whose code workers do
-        not have go to fresh ones; where these do not have it either, this process plays them. The workers of
-        a large sweep end with it: tables are written next, and each worker takes as much memory as 30,000
-        runs.
+        Chunks whose code workers do not have go to fresh ones; where these do not have it either, this
+        process plays them. The workers of a large sweep end with it: tables are written next, and each worker
+        takes as much memory as 30,000 runs.
         """
         local = self.name == "local"
         if local and self.workers == 1:
             yield from map(play_chunk, chunks)
             return
-        left = dict(enumerate(chunks))
-        other: dict[int, Chunk] = {}
-        yield from self._retried(left, other)
+        other = yield from self._retried(chunks)
         if other and local:
             _end_workers()
-            left, other = other, {}
-            yield from self._retried(left, other)
+            other = yield from self._retried(other)
         if other:
             warnings.warn(OTHER_CODE, RuntimeWarning, stacklevel=3)
-        yield from map(play_chunk, other.values())
+        yield from map(play_chunk, other)
         if local and sum(map(len, chunks)) >= RUNS_OF_A_LARGE_SWEEP:
             _end_workers()
 
-    def _retried(self, left: dict[int, Chunk], other: dict[int, Chunk]) -> Iterator[list[Outcome]]:
-        """The outcomes of chunks by number; `other` gets those whose code workers do not have."""
+    def _retried(
+        self, chunks: list[Chunk], alone: bool = False
+    ) -> Generator[list[Outcome], None, list[Chunk]]:
+        """The outcomes of chunks; returns the chunks whose code workers do not have.
+
+        When workers die again and again with nothing played in between, each task that is left is played
+        alone; if its workers die even so, the task is recorded as failed.
+        """
+        left, other = dict(enumerate(chunks)), []
         in_vain = 0
+        death = ""
         while left and in_vain <= RETRIES_IN_VAIN:
             before = len(left)
             try:
                 for number, outcomes in self._played(left):
                     chunk = left.pop(number)
                     if outcomes is None:
-                        other[number] = chunk
+                        other.append(chunk)
                     else:
                         yield outcomes
             except Exception as error:
-                if not _is_death(error):
+                if not {kind.__name__ for kind in type(error).__mro__} & DEATHS:
                     raise
-                in_vain = in_vain + 1 if len(left) == before else 0
+                in_vain, death = in_vain + 1 if len(left) == before else 0, str(error)
         for task in itertools.chain.from_iterable(left.values()):
-            yield self._alone(task)
-
-    def _alone(self, task: Task, tries: int = 2) -> list[Outcome]:
-        try:
-            ((_, outcomes),) = self._played({0: (task,)})
-        except Exception as error:
-            if not _is_death(error):
-                raise
-            if tries > 1:
-                return self._alone(task, tries - 1)
-            return [Outcome(task.key, {}, error=f"the worker that played it died: {error}")]
-        return outcomes or [Outcome(task.key, {}, error="workers read other code than this process has")]
+            if alone:
+                yield [Outcome(task.key, {}, error=f"the worker that played it died: {death}")]
+            else:
+                other += yield from self._retried([(task,)], alone=True)
+        return other
 
     def _played(self, chunks: dict[int, Chunk]) -> Iterator[tuple[int, list[Outcome] | None]]:
         """What workers give for each number, as it comes; in waves where a backend gives all at once."""
@@ -337,11 +300,6 @@ class Engine:
             gather: Any = as_completed
             for _, found in gather(client.map(_unpacked, packed, pure=False), with_results=True):
                 yield found
-
-
-def _is_death(error: Exception) -> bool:
-    """Does the error say that a worker died? Each engine has an error of its own."""
-    return bool({kind.__name__ for kind in type(error).__mro__} & DEATHS)
 
 
 def _end_workers() -> None:
@@ -405,7 +363,7 @@ class ProgressBar:
     everything.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self) -> None:
         from rich import progress
         from rich.console import Console
 
@@ -417,7 +375,7 @@ class ProgressBar:
             progress.TextColumn("left"),
             progress.TimeRemainingColumn(),
         )
-        self._bar = progress.Progress(*columns, console=console or Console(stderr=True))
+        self._bar = progress.Progress(*columns, console=Console(stderr=True))
         self._line: TaskID | None = None
         self._interrupted = False
 

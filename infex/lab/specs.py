@@ -8,14 +8,14 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, Literal, TypeVar, final
 
 import numpy as np
 
 from infex.checks import hint, plain, safe_repr, set_fields, settings_by_name
 from infex.errors import InfexError, InvalidSetting
 from infex.lab import environments
-from infex.lab.expressions import Kind, load, read, read_calls
+from infex.lab.expressions import Called, Kind, load, read, read_calls
 from infex.lab.fingerprint import digest
 from infex.lab.simulation.copies import own_copies
 from infex.lab.simulation.simulator import checked_instance
@@ -40,7 +40,9 @@ TABLE_WORDS = ("kind", "object", "label")  # keys of a table that are no setting
 # Policies
 
 
-class Named(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class Named:
     """A policy, a schedule or an estimator under a name; for an `Infex`, the names of its parts too."""
 
     thing: Any
@@ -69,19 +71,16 @@ class PolicySpec:
     estimator: Any
     estimator_label: str
     digests: tuple[str, str] = field(init=False, repr=False)
+    key: list[Any] = field(init=False, repr=False)  # tells its runs from those of others, as plain data
 
     def __post_init__(self) -> None:
-        set_fields(self, digests=(digest(self.policy), digest(self.estimator)))
+        digests = digest(self.policy), digest(self.estimator)
+        settings = (self.horizon, self.penalty, self.estimator_label)
+        set_fields(self, digests=digests, key=[self.label, stream_name(self.policy), *settings, *digests])
 
     def is_current(self) -> bool:
         """Has this process the code that the policy had where it was made?"""
         return self.digests == (digest(self.policy), digest(self.estimator))
-
-    @property
-    def key(self) -> list[Any]:
-        """What tells its runs from those of others, as plain data."""
-        name, settings = stream_name(self.policy), (self.horizon, self.penalty, self.estimator_label)
-        return [self.label, name, *settings, *self.digests]
 
     def facts(self) -> Facts:
         """Its settings by the names of their columns, and a digest of the policy as `content`."""
@@ -145,44 +144,45 @@ def named(given: object, kind: Kind, name: str | None = None) -> list[Named]:
     """
     if isinstance(given, list | tuple) and name is not None:
         found = [each for item in given for each in named(item, kind)]
-        words = _differences(found, policy_facts if kind == "policy" else lambda it: described(it).settings)
-        return [each._replace(label=_called(name, [word])) for each, word in zip(found, words, strict=True)]
+        return _renamed(found, name, [[word] for word in _differences(found, kind)])
     if given is None and kind == "estimator":
         return [Named(None, name or "Ridge")]
     if not isinstance(given, str):
         thing = _checked(given, kind)
         parts = (label_of(thing.base), label_of(thing.schedule)) if isinstance(thing, Infex) else ()
         return [Named(thing, name or label_of(thing), *parts)]
-    readings = read(given, kind)
     names = (given,) if name is None else (given, name)
-    return [
-        Named(
-            _checked(each.make(), kind),
-            each.label if name is None else _called(name, each.varied if len(readings) > 1 else ()),
-            each.base,
-            each.schedule,
-            names,
-        )
-        for each in readings
+    readings = read(given, kind)
+    found = [
+        Named(_checked(each.make(), kind), each.label, each.base, each.schedule, names) for each in readings
     ]
+    return found if name is None else _renamed(found, name, [each.varied for each in readings])
 
 
-def _differences(found: Sequence[Named], facts_of: Callable[[Any], Facts]) -> list[str]:
-    """What tells things of a list apart: settings that vary, as `scale=0.1`; else their labels."""
-    if len(found) == 1:
-        return [""]
-    facts = [{} if each.thing is None else facts_of(each.thing) for each in found]
-    texts = [{name: setting_text(value) for name, value in each.items()} for each in facts]
-    names = [name for name in texts[0] if name not in ("base", "schedule")]
-    alike = all(text.keys() == texts[0].keys() for text in texts)
-    varied = [name for name in names if alike and len({text[name] for text in texts}) > 1]
-    words = [", ".join(f"{name}={text[name]}" for name in varied) for text in texts]
-    return words if len({*words}) == len(words) and "kind" not in varied else [each.label for each in found]
+def _renamed(found: list[Spec], name: str, words: Iterable[Sequence[str]]) -> list[Spec]:
+    """Things under a user's name, and what tells them apart if they are several: `mine(scale=0.1)`."""
+    told = words if len(found) > 1 else [()]
+    return [replace(each, label=_called(name, word)) for each, word in zip(found, told, strict=True)]
 
 
 def _called(name: str, words: Iterable[str]) -> str:
     told = ", ".join(words)
     return f"{name}({told})" if told else name
+
+
+def _differences(found: Sequence[Named], kind: Kind) -> list[str]:
+    """What tells things of a list apart: settings that vary, as `scale=0.1`; else their labels."""
+    texts: list[dict[str, str]] = []
+    for each in found:
+        facts: Facts = {}
+        if each.thing is not None:
+            facts = policy_facts(each.thing) if kind == "policy" else described(each.thing).settings
+        texts.append({name: setting_text(value) for name, value in facts.items()})
+    alike = texts[0] if texts and all(text.keys() == texts[0].keys() for text in texts) else {}
+    names = [name for name in alike if name not in ("base", "schedule")]
+    varied = [name for name in names if len({text[name] for text in texts}) > 1]
+    words = [", ".join(f"{name}={text[name]}" for name in varied) for text in texts]
+    return words if len({*words}) == len(words) and "kind" not in varied else [each.label for each in found]
 
 
 def _checked(given: Any, kind: Kind) -> Any:
@@ -195,21 +195,6 @@ def _checked(given: Any, kind: Kind) -> Any:
     if isinstance(thing, type) or not has(thing, "explores"):
         raise InvalidSetting(f"a schedule must be an object with a method explores, got {safe_repr(thing)}")
     return thing
-
-
-def combined(
-    bases: Iterable[Named], schedules: Iterable[Named], data: Iterable[Literal["shared", "own"]]
-) -> list[Named]:
-    """`Infex` of every base with every schedule, and data of each kind."""
-    return [
-        Named(
-            Infex(base.thing, schedule.thing, data=kind),
-            f"Infex({base.label}, {schedule.label}{', data=own' if kind == 'own' else ''})",
-            base.label,
-            schedule.label,
-        )
-        for base, schedule, kind in itertools.product(bases, schedules, data)
-    ]
 
 
 def policy_specs(
@@ -302,19 +287,19 @@ class ProblemSpec:
             return digest((self.source if self._is_built_in else self._source(), self.settings))
         return ""
 
-    def digests(self, seeds: Sequence[int]) -> list[str]:
-        """A digest of the problem of each seed: of its settings, or of what a user's object gives."""
+    def digest(self, seed: int) -> str:
+        """A digest of the problem of a seed: of its settings, or of what a user's object gives."""
         if self._is_built_in:
-            return [self.code] * len(seeds)
-        return [self._digest(seed) for seed in seeds]
-
-    def _digest(self, seed: int) -> str:
+            return self.code
         try:
             return digest(self.make(seed))
         except KeyboardInterrupt:
             raise
         except BaseException:  # a user's code may raise anything; playing it will record what
             return ""
+
+
+Spec = TypeVar("Spec", Named, ProblemSpec)
 
 
 def problem_specs(given: object, name: str | None = None) -> list[ProblemSpec]:
@@ -325,20 +310,43 @@ def problem_specs(given: object, name: str | None = None) -> list[ProblemSpec]:
     """
     if isinstance(given, list | tuple) and name is not None:
         found = [each for item in given for each in problem_specs(item)]
-        return [replace(each, label=_called(name, [each.label] if len(found) > 1 else ())) for each in found]
-    varied: list[Sequence[str]] = [()]
-    if isinstance(given, str):
+        return _renamed(found, name, [[each.label] for each in found])
+    if isinstance(given, Mapping):
+        calls, name = _table_calls(given), name or given.get("label")
+    elif isinstance(given, str):
         calls = read_calls(given)
-        found, varied = [_of_text(given, *call[:3]) for call in calls], [call.varied for call in calls]
-    elif isinstance(given, Mapping):
-        found, varied = _of_table(given)
-        name = name or given.get("label") or None
+        for each in calls:
+            if ":" not in each.name and (each.name not in environments.PROBLEMS or "(" not in given):
+                raise InvalidSetting(
+                    "an environment must be like 'gaussian(dim=10, arms=100)', one of "
+                    f"{', '.join(sorted(environments.PROBLEMS))}, or 'package.module:object'; got {given!r}"
+                )
     else:
-        found = [_of_object(given)]
-    if name is None:
-        return found
-    words = varied if len(found) > 1 else [()]
-    return [replace(each, label=_called(name, word)) for each, word in zip(found, words, strict=True)]
+        return [replace(each, label=name or each.label) for each in [_of_object(given)]]
+    found = [(_of_kind if each.name in environments.PROBLEMS else _of_reference)(each) for each in calls]
+    return _renamed(found, name, [each.varied for each in calls]) if name else found
+
+
+def _table_calls(table: Mapping[str, Any]) -> list[Called]:
+    """A table has a kind, settings whose lists stand for their values, and perhaps a label."""
+    kind = str(table.get("kind"))
+    if kind != "object" and kind not in environments.PROBLEMS:
+        known = ", ".join([*sorted(environments.PROBLEMS), "object"])
+        raise InvalidSetting(f"the kind of an environment must be one of {known}; got {kind!r}")
+    if kind == "object" and ":" not in str(table.get("object")):
+        raise InvalidSetting("the key `object` is missing: 'package.module:object'")
+    words = TABLE_WORDS if kind == "object" else ("kind", "label")
+    given = {name: value for name, value in table.items() if name not in words}
+    for name, value in given.items():
+        if value == []:
+            raise InvalidSetting(f"an empty list of {name}; say one number or more")
+    calls = []
+    for values in itertools.product(*(each if isinstance(each, list) else [each] for each in given.values())):
+        settings = dict(zip(given, values, strict=True))
+        texts = {name: setting_text(value) for name, value in settings.items()}
+        varied = tuple(f"{name}={texts[name]}" for name in given if isinstance(given[name], list))
+        calls.append(Called(table["object"] if kind == "object" else kind, settings, texts, varied))
+    return calls
 
 
 def _of_object(given: Any) -> ProblemSpec:
@@ -376,19 +384,9 @@ def _function_label(source: object) -> str:
     return f"{defined.__module__}:{defined.__qualname__}"
 
 
-def _of_text(text: str, name: str, settings: Facts, texts: dict[str, str]) -> ProblemSpec:
-    if name in environments.PROBLEMS and "(" in text:
-        return _of_kind(name, settings, texts)
-    if ":" not in name:
-        raise InvalidSetting(
-            "an environment must be like 'gaussian(dim=10, arms=100)', one of "
-            f"{', '.join(sorted(environments.PROBLEMS))}, or 'package.module:object'; got {text!r}"
-        )
-    return _of_reference(name, settings, texts)
-
-
-def _of_reference(reference: str, settings: Facts, texts: dict[str, str]) -> ProblemSpec:
+def _of_reference(call: Called) -> ProblemSpec:
     """A user's object by its name, with settings if it is a function that takes them."""
+    reference, settings, texts, _ = call
     source = load(reference)
     if not callable(source):
         checked_instance(source)
@@ -411,37 +409,13 @@ def _refuse_unknown(
             raise InvalidSetting(f"{kind} has no setting {name!r}{near}; it has {listed}")
 
 
-def _of_table(table: Mapping[str, Any]) -> tuple[list[ProblemSpec], list[Sequence[str]]]:
-    """A table has a kind, settings whose lists stand for their values, and perhaps a label."""
-    kind = str(table.get("kind"))
-    if kind != "object" and kind not in environments.PROBLEMS:
-        known = ", ".join([*sorted(environments.PROBLEMS), "object"])
-        raise InvalidSetting(f"the kind of an environment must be one of {known}; got {kind!r}")
-    if kind == "object" and not isinstance(table.get("object"), str):
-        raise InvalidSetting("the key `object` is missing: 'package.module:object'")
-    words = TABLE_WORDS if kind == "object" else ("kind", "label")
-    given = {name: value for name, value in table.items() if name not in words}
-    for name, value in given.items():
-        if value == []:
-            raise InvalidSetting(f"an empty list of {name}; say one number or more")
-    found: list[ProblemSpec] = []
-    varied: list[Sequence[str]] = []
-    choices = [value if isinstance(value, list) else [value] for value in given.values()]
-    for values in itertools.product(*choices):
-        settings = dict(zip(given, values, strict=True))
-        texts = {name: setting_text(value) for name, value in settings.items()}
-        make = functools.partial(_of_reference, table["object"]) if kind == "object" else None
-        found.append(make(settings, texts) if make else _of_kind(kind, settings, texts))
-        varied.append([f"{name}={texts[name]}" for name in given if isinstance(given[name], list)])
-    return found, varied
-
-
-def _of_kind(kind: str, settings: Facts, texts: dict[str, str]) -> ProblemSpec:
+def _of_kind(call: Called) -> ProblemSpec:
     """A problem of `infex.lab.environments` by its settings, made once to check them.
 
     Settings that have their defaults are left out. A default None, as of the law of rewards, stands for what
     an instance has that was made without.
     """
+    kind, settings, texts, _ = call
     make = environments.PROBLEMS[kind]
     asked = environments.settings_of(make)
     _refuse_unknown(kind, settings, list(asked))
@@ -450,22 +424,22 @@ def _of_kind(kind: str, settings: Facts, texts: dict[str, str]) -> ProblemSpec:
         if name not in settings:
             words = ", ".join(f"{each}={EXAMPLES.get(each, '...')}" for each in required)
             raise InvalidSetting(f"{kind} needs {name}, as in {kind}({words})")
-    plainly = {name: value for name, value in settings.items() if asked[name] is not None}
     made = make(**settings, seed=0)
+    plainly = {name: value for name, value in settings.items() if asked[name] is not None}
     bare = made if len(plainly) == len(settings) else make(**plainly, seed=0)
     values, defaults = (
         asked | {name: each for name, each in settings_by_name(one).items() if asked.get(name, 0) is None}
         for one in (made, bare)
     )
-    said = {name: settings[name] for name in asked if name in settings}
-    said = {name: value for name, value in said.items() if not _is_default(value, defaults[name])}
+    said = {
+        name: settings[name]
+        for name in asked
+        if name in settings
+        and not (isinstance(settings[name], int | float | str | None) and settings[name] == defaults[name])
+    }
     label = f"{kind}({', '.join(f'{name}={texts[name]}' for name in said)})"
     facts = _problem_facts(kind, values | settings)
     return ProblemSpec(kind, tuple(said.items()), label, facts, made.count * made.dim)
-
-
-def _is_default(value: object, default: object) -> bool:
-    return type(value) in (int, float, str, bool, type(None)) and value == default
 
 
 def kinds() -> list[str]:

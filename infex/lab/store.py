@@ -63,7 +63,7 @@ class Folder:
         self._tables: list[pa.Table] = []  # one row for each run
         if self.path is None:
             return
-        with contextlib.ExitStack() as stack, _named_errors(self.path):
+        with contextlib.ExitStack() as stack:
             stack.enter_context(_claimed(self.path, force))
             if not (self.path / SWEEP_FILE).exists():
                 replace(self.path / SWEEP_FILE, b"{}\n")
@@ -127,9 +127,7 @@ class Folder:
         """These runs, as far as they are there, in the order of the keys."""
         runs = pa.concat_tables(self._tables or [RUN_LISTS.empty_table()])
         self._tables = [runs]
-        places = pc.index_in(
-            pa.array(keys, pa.string()), value_set=runs["key"]
-        )  # the first, if there are two
+        places = pc.index_in(pa.array(keys, pa.string()), value_set=runs["key"])  # of two, the first
         return runs.take(places.drop_null()).combine_chunks()
 
     def finish(self, results: Results) -> None:
@@ -166,7 +164,7 @@ def write_results(folder: Path, results: Results) -> None:
 
 def save(results: Results, path: str | Path, force: bool) -> None:
     """Writes results into a folder of our own, or a new one, as a sweep would."""
-    with _named_errors(Path(path)), _claimed(Path(path), force):
+    with _claimed(Path(path), force):
         write_results(Path(path), results)
 
 
@@ -196,27 +194,25 @@ def held(path: str | Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _named_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InvalidSetting(f"cannot write to {path}: {error.strerror or error}") from error
-
-
-@contextlib.contextmanager
 def _claimed(path: Path, force: bool) -> Iterator[None]:
-    """A folder of ours, made if it is missing, and locked meanwhile on systems that have locks."""
+    """A folder of ours, made if it is missing, and locked meanwhile on systems that have locks.
+
+    What the system refuses inside, such as a full disk, is an InvalidSetting that names the folder.
+    """
     if path.exists() and not path.is_dir():
         raise InvalidSetting(f"{path} is not a folder")
-    strange = path.exists() and any(each.name != LOCK_FILE for each in path.iterdir())
-    if strange and not (path / SWEEP_FILE).exists() and not force:
-        raise ForeignFolder(
-            f"the folder {path} has other contents; name another, or force=True to write there"
-        )
-    path.mkdir(parents=True, exist_ok=True)
-    with open(path / LOCK_FILE, "ab") as file:
-        _lock(file, path)
-        yield
+    try:
+        strange = path.exists() and any(each.name != LOCK_FILE for each in path.iterdir())
+        if strange and not (path / SWEEP_FILE).exists() and not force:
+            raise ForeignFolder(
+                f"the folder {path} has other contents; name another, or force=True to write there"
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        with open(path / LOCK_FILE, "ab") as file:
+            _lock(file, path)
+            yield
+    except OSError as error:
+        raise InvalidSetting(f"cannot write to {path}: {error.strerror or error}") from error
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from infex.checks import hint
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.lab import paper
-from infex.lab.results import Cell, Results
+from infex.lab.results import Results
 from infex.lab.sweep import Sweep
 from infex.pages import breakable, chart, rounded, shell, table
 
@@ -26,7 +26,6 @@ SUITE_HORIZON = 5000
 SUITE_SEEDS = 20
 SCORE_RESAMPLES = 2000
 WORST_ENTRANT = "Uniform"
-NO_SCORE = (math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 class Challenge(NamedTuple):
@@ -101,7 +100,6 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
 
     `OLSBandit(preset=paper)` is left out: it is told the gap of fixed arms, and others have none.
     """
-    own = list(policies)
     usual = [*(policy for policy in paper.policies() if policy != paper.TOLD_THE_GAP), WORST_ENTRANT]
     known = {each.name: each.environment for each in CHALLENGES}
     names = list(only) or list(known)
@@ -111,7 +109,7 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
             raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
     return Sweep(
         environments={name: known[name] for name in names},
-        policies=[*usual, *(policy for policy in own if policy not in usual)],
+        policies=[*usual, *(policy for policy in policies if policy not in usual)],
         horizon=SUITE_HORIZON,
         seeds=seeds,
         title="infex lab suite",
@@ -138,34 +136,34 @@ class Score(NamedTuple):
 
 
 def scores(results: Results) -> list[Score]:
-    """The scores of all policies on all challenges of a suite that was played, in the order of the suite."""
+    """The scores of all policies on all challenges of a suite that was played, in the order of the suite.
+
+    Policies that finished all runs of a challenge have a score there, over all seeds; the others have none.
+    """
     order = {each.name: place for place, each in enumerate(CHALLENGES)}
-    cells = sorted(results.cells, key=lambda cell: order.get(cell.environment, len(order)))
-    return [score for cell in cells for score in _of_challenge(results, cell)]
-
-
-def _of_challenge(results: Results, cell: Cell) -> list[Score]:
-    """Scores of the policies that finished all runs, over all seeds; no score for the others."""
     entrants = dict.fromkeys([*results.about.get("policies", ()), *results.policies])
-    regrets = {name: results.regret(cell, name) for name in results.played(cell)}
-    runs = max(regret.size for regret in regrets.values())
-    complete = [name for name, regret in regrets.items() if regret.size == runs]
-    if WORST_ENTRANT not in complete:
-        raise InvalidSetting(
-            f"a score on {cell.environment!r} needs all runs of {WORST_ENTRANT}, and some are missing"
-        )
-    rows, worst = np.array([regrets[name] for name in complete]), complete.index(WORST_ENTRANT)
-    means, (low, high) = rows.mean(axis=1), _ends(rows, worst)
-    points = _scored(means, worst)
     found = []
-    for name in entrants:
-        if name not in complete:
-            failed = runs - regrets[name].size if name in regrets else runs
-            found.append(Score(name, cell.environment, *NO_SCORE, failed))
-            continue
-        place, time = complete.index(name), 1e3 * float(np.median(results.seconds(cell, name)))
-        score, lower, upper, mean = (float(each[place]) for each in (points, low, high, means))
-        found.append(Score(name, cell.environment, score, lower, upper, mean, time))
+    for cell in sorted(results.cells, key=lambda cell: order.get(cell.environment, len(order))):
+        regrets = {name: results.regret(cell, name) for name in results.played(cell)}
+        runs = max(regret.size for regret in regrets.values())
+        complete = [name for name, regret in regrets.items() if regret.size == runs]
+        if WORST_ENTRANT not in complete:
+            raise InvalidSetting(
+                f"a score on {cell.environment!r} needs all runs of {WORST_ENTRANT}, and some are missing"
+            )
+        rows, worst = np.array([regrets[name] for name in complete]), complete.index(WORST_ENTRANT)
+        means, ends = rows.mean(axis=1), np.full((2, len(rows)), np.nan)
+        if runs >= PAIRS_OF_AN_INTERVAL:
+            redrawn = [
+                _scored(rows[:, seeds].mean(axis=2).T, worst) for seeds in resamples(runs, SCORE_RESAMPLES)
+            ]
+            ends = np.nanquantile(np.concatenate(redrawn), INTERVAL_ENDS, axis=0)
+        figures = dict(zip(complete, np.stack([_scored(means, worst), *ends, means]).T.tolist(), strict=True))
+        for name in entrants:
+            score, low, high, regret = figures.get(name, [math.nan] * 4)
+            seconds = float(np.median(results.seconds(cell, name))) if name in figures else math.nan
+            failed = runs - (regrets[name].size if name in regrets else 0)
+            found.append(Score(name, cell.environment, score, low, high, regret, 1e3 * seconds, failed))
     return found
 
 
@@ -176,45 +174,35 @@ def _scored(means: Floats, worst: int) -> Floats:
     return np.asarray((nil - means) / np.where(span > 0.0, span, np.nan))
 
 
-def _ends(rows: Floats, worst: int) -> Floats:
-    """The ends of the intervals of all scores, (2, entrants), from regret by entrant and seed."""
-    if rows.shape[1] < PAIRS_OF_AN_INTERVAL:
-        return np.full((2, len(rows)), np.nan)
-    drawn = [
-        _scored(rows[:, places].mean(axis=2).T, worst) for places in resamples(rows.shape[1], SCORE_RESAMPLES)
-    ]
-    return np.asarray(np.nanquantile(np.concatenate(drawn), INTERVAL_ENDS, axis=0))
-
-
-def common_challenges(found: Iterable[Score]) -> list[str]:
+def common_challenges(found: Sequence[Score]) -> list[str]:
     """The challenges on which all policies have a score, leaving out policies that have none anywhere."""
-    scored = list(found)
     finished: dict[str, set[str]] = {}
-    for each in scored:
+    for each in found:
         if not each.failed:
             finished.setdefault(each.policy, set()).add(each.challenge)
-    names = dict.fromkeys(each.challenge for each in scored)
+    names = dict.fromkeys(each.challenge for each in found)
     return [name for name in names if all(name in some for some in finished.values())]
 
 
-def overall(found: Iterable[Score]) -> dict[str, float]:
+def overall(found: Sequence[Score]) -> dict[str, float]:
     """Each policy's mean over the challenges that all have finished, the best first; NaN for none."""
-    scored = list(found)
-    common = common_challenges(scored)
-    points: dict[str, list[float]] = {each.policy: [] for each in scored}
-    for each in scored:
+    common = common_challenges(found)
+    points: dict[str, list[float]] = {each.policy: [] for each in found}
+    for each in found:
         if each.challenge in common:
             points[each.policy].append(each.score)
     means = {policy: float(np.mean(some)) if some else math.nan for policy, some in points.items()}
     return dict(sorted(means.items(), key=lambda item: (math.isnan(item[1]), -item[1])))
 
 
-def failure_note(found: Iterable[Score]) -> str:
+# Tables and the page
+
+
+def failure_note(found: Sequence[Score]) -> str:
     """What a reader of means must know where runs failed; nothing where none did."""
-    scored = list(found)
-    if not any(each.failed for each in scored):
+    if not any(each.failed for each in found):
         return ""
-    count, common = len({each.challenge for each in scored}), len(common_challenges(scored))
+    count, common = len({each.challenge for each in found}), len(common_challenges(found))
     means = f"Means are over the {common} of {count} challenges that all policies with a mean have finished."
     return (
         "A policy has no score on a challenge where some of its runs failed, because the runs that are left "
@@ -224,127 +212,102 @@ def failure_note(found: Iterable[Score]) -> str:
     )
 
 
-def score_table(found: Iterable[Score]) -> list[list[str]]:
+def score_table(found: Sequence[Score]) -> list[list[str]]:
     """All scores: a row of headings, then one for each policy, the best first; no mean is an empty text."""
-    scored = list(found)
-    names = list(dict.fromkeys(each.challenge for each in scored))
-    by_place = {(each.policy, each.challenge): each for each in scored}
-    rows = [
-        [policy, _points(mean), *(_cell(by_place[policy, name]) for name in names)]
-        for policy, mean in overall(scored).items()
-    ]
+    texts = {
+        (each.policy, each.challenge): f"{each.failed} failed" if each.failed else _points(each.score)
+        for each in found
+    }
+    names = list(dict.fromkeys(each.challenge for each in found))
+    means = overall(found).items()
+    rows = [[policy, _points(mean), *(texts[policy, name] for name in names)] for policy, mean in means]
     return [["policy", "mean", *names], *rows]
-
-
-def _cell(score: Score) -> str:
-    return f"{score.failed} failed" if score.failed else _points(score.score)
-
-
-def markdown_table(found: Iterable[Score]) -> str:
-    """The same as a table of Markdown, as the laboratory's page has it, and a note if runs failed."""
-    scored = list(found)
-    heading, *rows = score_table(scored)
-    lines = [heading, ["---"] * len(heading), *([f"`{policy}`", *rest] for policy, *rest in rows)]
-    note = failure_note(scored)
-    return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + (["", note] if note else []))
 
 
 def _points(score: float) -> str:
     return "" if math.isnan(score) else f"{round(score, 2) + 0.0:.2f}"  # no -0.00
 
 
+def markdown_table(found: Sequence[Score]) -> str:
+    """The same as a table of Markdown, as the laboratory's page has it, and a note if runs failed."""
+    heading, *rows = score_table(found)
+    lines = [heading, ["---"] * len(heading), *([f"`{policy}`", *rest] for policy, *rest in rows)]
+    note = failure_note(found)
+    return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + (["", note] if note else []))
+
+
 def write_suite(results: Results, folder: Path) -> list[Path]:
     """Writes `suite.html` and `scores.csv`; the files."""
-    found = scores(results)
-    page = suite_page(results, found)
-    files = {folder / "suite.html": page, folder / "scores.csv": _comma_separated(found)}
-    for path, text in files.items():
-        replace(path, text.encode())
+    found, text = scores(results), io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([Score._fields, *found])
+    files = {folder / "suite.html": suite_page(results, found), folder / "scores.csv": text.getvalue()}
+    for path, content in files.items():
+        replace(path, content.encode())
     return list(files)
 
 
-def suite_page(results: Results, found: list[Score]) -> str:
-    """One self-contained page."""
-    seeds = len(results.about.get("seeds", ()))
-    names = dict.fromkeys(each.challenge for each in found)
-    parts = [
-        "<h1>Challenges</h1>",
-        f"<p>Each challenge has {seeds} seeds of {SUITE_HORIZON:,} rounds. A score of 1 is the mean regret "
-        "of the challenge's best entrant, 0 that of uniform play; below 0 is worse than that. Intervals of "
-        "95 % come from drawing seeds again (percentile bootstrap); the best entrant is chosen anew each "
-        "time. A best of many looks better than it is.</p>",
-        "<h2>All in all</h2>",
-        f"<p><b>{escape(failure_note(found))}</b></p>" if failure_note(found) else "",
-        chart(_heat_map(found), "scores"),
-        _all_in_all(found),
-        *(part for name in names for part in _challenge(name, found)),
-    ]
-    return shell("Challenges", parts)
-
-
-def _all_in_all(found: list[Score]) -> str:
-    """A row for each policy: its mean score, and that of every challenge."""
-    heading, *rows = score_table(found)
-    marked = [[f"<code>{breakable(policy)}</code>", f"<b>{mean}</b>", *rest] for policy, mean, *rest in rows]
-    return table(("policy", "mean score", *map(escape, heading[2:])), marked)
-
-
-def _challenge(name: str, found: list[Score]) -> list[str]:
-    """What a challenge shows, and how all did, the best first."""
-    mine = [each for each in found if each.challenge == name]
-    mine.sort(key=lambda each: (each.failed, -each.score))
-    scored = table(("policy", "score", "95 %", "regret", "ms a run"), map(_row, mine))
-    heading = f"<h2>{escape(name[:1].upper() + name[1:])}</h2>"
-    return [heading, _shows(name), chart(_score_chart(name, mine)), scored]
-
-
-def _heat_map(found: list[Score]) -> dict[str, Any]:
-    """All scores in colours: a row for each policy, the best first, and a column for each challenge."""
-    heading, *rows = score_table(found)
-    by_place = {(each.policy, each.challenge): each.score for each in found}
-    return {
+def suite_page(results: Results, found: Sequence[Score]) -> str:
+    """One self-contained page: all scores as a heat map and a table, then each challenge by itself."""
+    (_, _, *names), *rows = score_table(found)
+    points = {(each.policy, each.challenge): each.score for each in found}
+    heat_map = {
         "kind": "heat",
         "title": "Scores of all policies on all challenges",
         "label": "score: 1 is the best entrant, 0 is uniform play",
         "from": 0,
         "to": 1,
-        "columns": heading[2:],
+        "columns": names,
         "rows": [policy for policy, *_ in rows],
-        "values": [rounded(by_place[policy, name] for name in heading[2:]) for policy, *_ in rows],
-        "texts": [rest for _, _, *rest in rows],
+        "values": [rounded(points[policy, name] for name in names) for policy, *_ in rows],
+        "texts": [texts for _, _, *texts in rows],
     }
-
-
-def _score_chart(name: str, mine: list[Score]) -> dict[str, Any]:
-    """The scores of one challenge with their intervals, from uniform play to the best; worse is cut."""
-    scored = [each for each in mine if not math.isnan(each.score)]
-    rows = [
-        dict(zip(("value", "low", "high"), rounded((each.score, each.low, each.high)), strict=True))
-        | {"name": each.policy, "text": _points(each.score)}
-        for each in scored
+    marked = [[_code(policy), f"<b>{mean}</b>", *texts] for policy, mean, *texts in rows]
+    note = failure_note(found)
+    parts = [
+        "<h1>Challenges</h1>",
+        f"<p>Each challenge has {len(results.about.get('seeds', ()))} seeds of {SUITE_HORIZON:,} rounds. A "
+        "score of 1 is the mean regret of the challenge's best entrant, 0 that of uniform play; below 0 is "
+        "worse than that. Intervals of 95 % come from drawing seeds again (percentile bootstrap); the best "
+        "entrant is chosen anew each time. A best of many looks better than it is.</p>",
+        "<h2>All in all</h2>",
+        f"<p><b>{escape(note)}</b></p>" if note else "",
+        chart(heat_map, "scores"),
+        table(("policy", "mean score", *map(escape, names)), marked),
+        *(part for name in names for part in _challenge(name, found)),
     ]
+    return shell("Challenges", parts)
+
+
+def _challenge(name: str, found: Sequence[Score]) -> list[str]:
+    """What a challenge shows, and how all did, the best first; the chart ends at uniform play."""
+    mine = sorted(
+        (each for each in found if each.challenge == name), key=lambda each: (each.failed, -each.score)
+    )
+    bars, rows = [], []
+    for each in mine:
+        if not math.isnan(each.score):
+            value, low, high = rounded((each.score, each.low, each.high))
+            text = _points(each.score)
+            bars.append({"value": value, "low": low, "high": high, "name": each.policy, "text": text})
+        if each.failed:
+            rows.append([_code(each.policy), f"{each.failed} runs failed", "", "", ""])
+        else:
+            few = math.isnan(each.low)
+            interval = "too few seeds" if few else f"{each.low:.2f} to {each.high:.2f}"
+            measured = [f"{each.regret:,.1f}", f"{each.milliseconds:,.2f}"]
+            rows.append([_code(each.policy), _points(each.score), interval, *measured])
     axis = {"label": "score (0: uniform play, 1: the best entrant)", "from": -0.02, "to": 1.02}
-    return {"kind": "rows", "title": f"Scores: {name}", "x": axis, "rows": rows}
+    return [
+        f"<h2>{escape(name[:1].upper() + name[1:])}</h2>",
+        *(
+            f"<p>{escape(each.shows)} <code>{escape(each.environment)}</code></p>"
+            for each in CHALLENGES
+            if each.name == name
+        ),
+        chart({"kind": "rows", "title": f"Scores: {name}", "x": axis, "rows": bars}),
+        table(("policy", "score", "95 %", "regret", "ms a run"), rows),
+    ]
 
 
-def _shows(name: str) -> str:
-    known = (each for each in CHALLENGES if each.name == name)
-    words = (f"<p>{escape(each.shows)} <code>{escape(each.environment)}</code></p>" for each in known)
-    return next(words, "")
-
-
-def _row(score: Score) -> list[str]:
-    if score.failed:
-        return [f"<code>{breakable(score.policy)}</code>", f"{score.failed} runs failed", "", "", ""]
-    measured = [f"{score.regret:,.1f}", f"{score.milliseconds:,.2f}"]
-    return [f"<code>{breakable(score.policy)}</code>", _points(score.score), _between(score), *measured]
-
-
-def _between(each: Score) -> str:
-    return "too few seeds" if math.isnan(each.low) else f"{each.low:.2f} to {each.high:.2f}"
-
-
-def _comma_separated(found: list[Score]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([Score._fields, *found])
-    return text.getvalue()
+def _code(policy: str) -> str:
+    return f"<code>{breakable(policy)}</code>"

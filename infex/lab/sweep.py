@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -26,10 +27,11 @@ from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.lab.expressions import load
 from infex.lab.fingerprint import commit, versions
 from infex.lab.results import Results
-from infex.lab.runner import Engine, Progress, Task, chunked, showing, tasks_of
+from infex.lab.runner import Engine, Progress, Task, chunked, showing
 from infex.lab.simulation.simulator import checked_horizon
-from infex.lab.specs import PolicySpec, ProblemSpec, combined, named, policy_specs, problem_specs
+from infex.lab.specs import Named, PolicySpec, ProblemSpec, named, policy_specs, problem_specs
 from infex.lab.store import SWEEP_FILE, Folder, held
+from infex.policies import Infex
 from infex.registry import from_record, to_record
 
 SWEEP_RECORD_FORMAT = 1
@@ -117,9 +119,20 @@ class Sweep:
         estimators = _each(
             "estimator", self.estimator if several else [self.estimator], partial(named, kind="estimator")
         )
-        given = [*alone, *combined(bases, schedules, self.data)]
-        for horizon in _all(self.horizon):
-            yield from policy_specs(given, horizon, _all(self.delta), _all(self.penalty), estimators)
+        given = alone + [
+            Named(
+                Infex(base.thing, schedule.thing, data=data),
+                f"Infex({base.label}, {schedule.label}{', data=own' if data == 'own' else ''})",
+                base.label,
+                schedule.label,
+            )
+            for base, schedule, data in itertools.product(bases, schedules, self.data)
+        ]
+        horizons, deltas, penalties = (
+            each if isinstance(each, tuple) else (each,) for each in (self.horizon, self.delta, self.penalty)
+        )
+        for horizon in horizons:
+            yield from policy_specs(given, horizon, deltas, penalties, estimators)
 
     def _keep_only(self) -> None:
         """Keeps the policies and environments that `only` names; all, where it names none of them."""
@@ -138,16 +151,23 @@ class Sweep:
 
     def tasks(self) -> list[Task]:
         """All runs, by environment, policy and seed."""
-        return tasks_of(self.problems, self.players, self.seeds)
+        found = []
+        for problem in self.problems:
+            digests = {seed: problem.digest(seed) for seed in sorted(self.seeds)}
+            found += [
+                Task.of(problem, digest, player, seed)
+                for player in self.players
+                for seed, digest in digests.items()
+            ]
+        return found
 
     def about(self) -> dict[str, Any]:
         """The settings, seeds, versions and the machine, for a report; and the sweep itself, as data."""
         records = [each.facts() for each in self.players]
-        names: dict[str, list[str]] = {}  # the labels in tables of what a user has called a policy
+        names: dict[str, dict[str, None]] = {}  # the labels in tables of what a user has called a policy
         for player in self.players:
             for name in player.names:
-                labels = names.setdefault(name, [])
-                labels += [player.label] if player.label not in labels else []
+                names.setdefault(name, {})[player.label] = None
         values = {name: getattr(self, name) for name in ("horizon", "penalty", "delta")}
         return {
             "title": self.title,
@@ -161,13 +181,23 @@ class Sweep:
                 "policies": records,
                 "environments": [{"environment": each.label} | each.facts for each in self.problems],
             },
-            "names": {name: labels for name, labels in names.items() if labels != [name]},
+            "names": {name: [*labels] for name, labels in names.items() if [*labels] != [name]},
             "versions": versions(),
             "commit": commit(),
             "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
             "command": shlex.join(["infex", *sys.argv[1:]]) if sys.argv[0].endswith("infex") else "",
-            "sweep": sweep_record(self),
+            "sweep": self.record(),
         }
+
+    def record(self) -> dict[str, Any]:
+        """All settings as they were given, for JSON; `sweep_of` makes the sweep again.
+
+        Text and numbers stay; what infex has is a record; a function, a class or a dataclass of a module is
+        named as `package.module:object`. What has no such name is marked as missing, and `sweep_of` says so.
+        """
+        settings = settings_by_name(self).items()
+        kept = {name: _kept(list(each) if isinstance(each, tuple) else each) for name, each in settings}
+        return {"format": SWEEP_RECORD_FORMAT} | kept
 
     def run(
         self,
@@ -253,10 +283,6 @@ def _one_or_more(name: str, given: object, check: Callable[[Any], Made]) -> Made
     return found[0] if len(found) == 1 else found
 
 
-def _all(given: Any) -> tuple[Any, ...]:
-    return given if isinstance(given, tuple) else (given,)
-
-
 def _delta(given: object) -> float | str:
     return "1/T" if given is None or given == "1/T" else real("delta", given, above=0, most=1)
 
@@ -299,17 +325,7 @@ def _processor() -> str:
 # A sweep as data
 
 
-def sweep_record(sweep: Sweep) -> dict[str, Any]:
-    """All settings of a sweep as they were given, for JSON.
-
-    Text and numbers stay; what infex has is a record; a function, a class or a dataclass of a module is named
-    as `package.module:object`. What has no such name is marked as missing, and `sweep_of` says so.
-    """
-    settings = {name: list(v) if isinstance(v, tuple) else v for name, v in settings_by_name(sweep).items()}
-    return {"format": SWEEP_RECORD_FORMAT} | {name: _kept(value) for name, value in settings.items()}
-
-
-def sweep_of(kept: Mapping[str, Any]) -> Sweep:
+def sweep_of(kept: object) -> Sweep:
     """The sweep of such data."""
     if not isinstance(kept, Mapping):
         raise InvalidSetting(f"a sweep must be a mapping of its settings, got {kept!r}")
@@ -319,13 +335,6 @@ def sweep_of(kept: Mapping[str, Any]) -> Sweep:
     if strange:
         raise InvalidSetting(f"a sweep has no setting {', '.join(strange)}; a newer infex may have kept it")
     return Sweep(**{name: _alive(value, name) for name, value in kept.items() if name != "format"})
-
-
-def sweep_behind(about: Mapping[str, Any]) -> Sweep:
-    """The sweep that results tell of themselves to come from."""
-    if "sweep" not in about:
-        raise InvalidSetting("these runs are of no sweep, so nothing knows how to play more of them")
-    return sweep_of(about["sweep"])
 
 
 def sweep_in(folder: Path) -> Sweep:
@@ -378,25 +387,19 @@ def _kept(value: Any) -> Any:
         return {"kind": "array", "dtype": value.dtype.str, "items": value.tolist()}
     if isinstance(value, Mapping):
         return {"kind": "dict", "items": [[_kept(key), _kept(each)] for key, each in value.items()]}
-    try:
+    with contextlib.suppress(NoRecord):
         return {"kind": "record", "record": to_record(value)}
-    except NoRecord:
-        return _named(value)
-
-
-def _named(value: Any) -> dict[str, Any]:
-    """A user's object by the name under which a module has it, or a dataclass by its class and settings."""
     if isinstance(value, functools.partial):
         parts = {"of": value.func, "arguments": value.args, "settings": value.keywords}
         return {"kind": "partial"} | {name: _kept(part) for name, part in parts.items()}
-    if isinstance(value, types.FunctionType | type):
-        if importable(value, value.__module__, value.__qualname__):
-            return {"kind": "reference", "reference": f"{value.__module__}:{value.__qualname__}"}
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        maker = _named(type(value))
-        if maker["kind"] == "reference":
+    named = value if isinstance(value, types.FunctionType | type) else type(value)
+    reference = f"{named.__module__}:{named.__qualname__}"
+    if importable(named, named.__module__, named.__qualname__):
+        if named is value:
+            return {"kind": "reference", "reference": reference}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
             settings = {name: _kept(each) for name, each in settings_by_name(value).items()}
-            return {"kind": "made", "by": maker["reference"], "settings": settings}
+            return {"kind": "made", "by": reference, "settings": settings}
     return {"kind": "missing", "type": f"{type(value).__module__}:{type(value).__qualname__}"}
 
 
@@ -418,7 +421,11 @@ def _alive(kept: Any, where: str) -> Any:
         case {"kind": "reference", "reference": reference}:
             return load(reference)
         case {"kind": "made", "by": reference, "settings": settings}:
-            return _made(reference, {name: _alive(each, where) for name, each in settings.items()}, where)
+            given = {name: _alive(each, where) for name, each in settings.items()}
+            try:
+                return load(reference)(**given)
+            except Exception as error:  # a user's class may have changed, and may raise anything
+                raise InvalidSetting(f"{where}: {reference} cannot be made of {given}: {error}") from error
         case {"kind": "partial", "of": inner, "arguments": arguments, "settings": settings}:
             named = _alive(settings, where)
             return functools.partial(_alive(inner, where), *_alive(arguments, where), **named)
@@ -430,12 +437,3 @@ def _alive(kept: Any, where: str) -> Any:
         case dict():
             raise InvalidSetting(f"{where} is nothing that a sweep holds: {kept!r}")
     return kept
-
-
-def _made(reference: str, settings: dict[str, Any], where: str) -> Any:
-    """A user's object from its class and settings; the class may have changed since."""
-    kind = load(reference)
-    try:
-        return kind(**settings)
-    except Exception as error:  # a user's code may raise anything
-        raise InvalidSetting(f"{where}: {reference} cannot be made of {settings}: {error}") from error

@@ -53,6 +53,11 @@ SETTING_COLUMNS: Mapping[str, pa.DataType] = {  # those that every table has
     "penalty": pa.float64(),
     "estimator": pa.string(),
 }
+COLUMN_TYPES = {  # of tables that are made of results; all others are float64
+    **dict.fromkeys(("environment", "policy", "against", "line"), pa.string()),
+    **dict.fromkeys(("dim", "arms", "horizon", "instances", "runs", "pairs", "below"), pa.int64()),
+    **dict.fromkeys(("problems", "seed_of_most"), pa.int64()),
+}
 NO_COLUMNS = ("policy", "horizon", "environment", "content")  # of settings: which runs they are of
 
 
@@ -64,13 +69,12 @@ class Table:
         self.arrow = arrow
 
     @staticmethod
-    def of(rows: Sequence[Facts], schema: pa.Schema | None = None) -> Table:
-        """Rows as a table; what is not a number is null."""
-        plain = [
-            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in each}
-            for each in (row.items() for row in rows)
-        ]
-        return Table(pa.Table.from_pylist(plain, schema=schema))
+    def of(names: Sequence[str], rows: Sequence[Sequence[Any]], **types: pa.DataType) -> Table:
+        """Rows under the names of their columns, whose types are those of `COLUMN_TYPES`; NaN is null."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        kinds = [(COLUMN_TYPES | types).get(name, pa.float64()) for name in names]
+        arrays = [pa.array(*each, from_pandas=True) for each in zip(columns, kinds, strict=True)]
+        return Table(pa.table(arrays, names=list(names)))
 
     def __getattr__(self, name: str) -> Any:
         """All that an Arrow table has."""

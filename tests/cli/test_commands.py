@@ -239,7 +239,7 @@ def test_failures_are_listed_even_if_drawing_fails(tmp_path: Path, monkeypatch: 
     def broken(*given: Any) -> None:
         raise ValueError("no ink")
 
-    monkeypatch.setattr("infex.lab.report.write_report", broken)
+    monkeypatch.setattr("infex.lab.reports.page.write_report", broken)
     path = sweep_file(tmp_path, ["Greedy", "tests.lab.sweeps.players:failing"])
     found = infex("lab", "run", path, "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 1
@@ -309,7 +309,7 @@ def show_of(folder: Path, name: str) -> list[str]:
     return list(dict.fromkeys(line.split()[0] for line in out.getvalue().splitlines() if "[bold]" in line))
 
 
-@pytest.mark.parametrize("place", ["infex.lab.report.write_report", "infex.lab.sweep.chunked"])
+@pytest.mark.parametrize("place", ["infex.lab.reports.page.write_report", "infex.lab.sweep.chunked"])
 def test_ctrl_c_anywhere_ends_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

@@ -8,7 +8,6 @@ import re
 import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,10 +18,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from infex._stats import mean_intervals, spread
 from infex.arrays import Floats, Integers
 from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
@@ -31,11 +29,11 @@ from infex.lab.reports.series import (
     DASHES,
     LOOKS,
     OTHER_COLOURS,
+    STEEPEST,
+    Band,
     Look,
-    Strip,
     Style,
-    plain_frame,
-    small_legend,
+    line_and_band,
     strip,
     styles,
 )
@@ -57,29 +55,23 @@ LETTER_SIZE = 9  # points
 # Files
 
 
-def file_settings() -> AbstractContextManager[None]:
-    """Settings of matplotlib with which every file is written, while the context is open.
+class PaperFigure(Figure):
+    """A matplotlib figure whose files publishers accept, and which are the same in every run.
 
     Fonts in PDF and PostScript are TrueType (Type 42): many conferences refuse matplotlib's default, Type 3.
     Without a salt, the ids in an SVG would be random.
     """
-    return rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "infex"})
-
-
-class PaperFigure(Figure):
-    """A matplotlib figure that is written with these settings, also by its own `savefig`."""
 
     def savefig(self, *args: Any, **settings: Any) -> None:
         """As `matplotlib.figure.Figure.savefig`."""
-        with file_settings():
+        with rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "infex"}):
             super().savefig(*args, **settings)
 
 
 def picture(figure: Figure, kind: str) -> bytes:
     """A figure as a file of one of the formats."""
     sink = BytesIO()
-    with file_settings():
-        figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
+    figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
     return sink.getvalue()
 
 
@@ -229,20 +221,20 @@ def _draw_regret(
         at = _marked(each.rounds, (place + 1) / (len(strips) + 1), log)
         marker = MARKERS[place % len(MARKERS)] if len(strips) > LINES_WITHOUT_MARKERS else None
         axes.plot(
-            each.rounds, each.line, color=colour, dashes=dash or (None, None), lw=1.4, label=policy,
+            each.rounds, each.value, color=colour, dashes=dash or (None, None), lw=1.4, label=policy,
             marker=marker, markevery=at, ms=4,
         )  # fmt: skip
-        if each.has_band and len(strips) > LINES_WITH_BANDS:
+        if each.is_wide and len(strips) > LINES_WITH_BANDS:
             axes.vlines(each.rounds[at], each.low[at], each.high[at], color=colour, lw=0.8, alpha=0.7)
-        elif each.has_band:
+        elif each.is_wide:
             axes.fill_between(each.rounds, each.low, each.high, color=colour, alpha=0.09, lw=0)
     _scale_regret(axes, list(strips.values()), log)
     axes.set_xlabel("round")
     axes.set_ylabel("cumulative regret")
     axes.set_title(results.title(cell), loc="left", fontsize=LETTER_SIZE)
-    plain_frame(axes)
+    _plain_frame(axes)
     axes.set_axisbelow(True)
-    return any(each.has_band for each in strips.values())
+    return any(each.is_wide for each in strips.values())
 
 
 def _marked(rounds: Integers, share: float, log: bool) -> list[int]:
@@ -252,11 +244,11 @@ def _marked(rounds: Integers, share: float, log: bool) -> list[int]:
     return sorted({int(np.abs(rounds - t).argmin()) for t in wanted})
 
 
-def _scale_regret(axes: Axes, strips: Sequence[Strip], log: bool) -> None:
+def _scale_regret(axes: Axes, strips: Sequence[Band], log: bool) -> None:
     """Both axes from 0 to the last round and the highest band, or both logarithmic."""
     last, top = int(strips[-1].rounds[-1]), max(float(each.high.max()) for each in strips)
     if log and top > 0:  # no logarithm shows what is nil throughout
-        least = min(float(np.min(each.line, where=each.line > 0, initial=top)) for each in strips)
+        least = min(float(np.min(each.value, where=each.value > 0, initial=top)) for each in strips)
         axes.set_xscale("log")
         axes.set_yscale("log", nonpositive="mask")
         axes.set_ylim(max(least, 1e-4 * top) / 1.3, 1.3 * top)
@@ -282,11 +274,17 @@ def _draw_times(
     axes.set_xscale("log")
     axes.set_xlim(low / 1.25, high * 1.25)
     few = ticks(low / 1.2, high * 1.2)
-    axes.set_xticks(few, [duration(tick) for tick in few])
+    axes.set_xticks(few, list(map(EngFormatter("s"), few)))
     axes.set_xticks([], minor=True)
     axes.set_xlabel("computation time of a run")
-    plain_frame(axes)
+    _plain_frame(axes)
     axes.set_axisbelow(True)
+
+
+def _plain_frame(axes: Axes) -> None:
+    """Leaves the left and the lower edge of axes, and draws a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, lw=0.6)
 
 
 def _legend_columns(names: list[str], width: float) -> int:
@@ -318,24 +316,11 @@ def ticks(low: float, high: float) -> list[float]:
     return numbers[:: -(-len(numbers) // 4)]
 
 
-def duration(seconds: float) -> str:
-    """A time as people say it.
-
-    >>> duration(0.00035), duration(0.02), duration(30)
-    ('350 µs', '20 ms', '30 s')
-    """
-    for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= 0.9999 * unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
 # Regret against a setting, and curves against the horizon
 
 LINE_COLOURS = ("#0072B2", "#D55E00", "#43862E", *OTHER_COLOURS)
 PLAIN_SIZE = (8.0, 5.0)  # inches
 MOST_TICKS = 12  # values that are all written at the axis
-STEEPEST = 20.0  # the largest value over the least, from which a logarithmic axis is used
 
 
 def setting_figure(
@@ -359,7 +344,10 @@ def setting_figure(
     words = list(dict.fromkeys(map(str, values))) if any(isinstance(each, str) for each in values) else []
     for (colour, dash), line in zip(_line_styles(), lines, strict=False):
         x = [words.index(str(value)) for value in line.values] if words else list(line.values)
-        centre, low, high = _centre_and_bars(line.regrets, show)
+        centre, low, high = line_and_band(line.regrets, show or "std")
+        if show is None:  # one standard error
+            reach = (high - centre) / np.sqrt([each.size for each in line.regrets])
+            low, high = centre - reach, centre + reach
         axes.plot(x, centre, color=colour, dashes=dash or (None, None), lw=1.6, marker=".", label=line.name)
         bars = np.nan_to_num([centre - low, high - centre])
         axes.errorbar(x, centre, bars, fmt="none", ecolor=colour, elinewidth=1.0, alpha=0.7)
@@ -380,7 +368,7 @@ def setting_figure(
         axes.set_ylim(bottom=0)
     axes.set_xlabel(setting)
     axes.set_ylabel("final regret")
-    plain_frame(axes)
+    _plain_frame(axes)
     legend = axes.legend(frameon=False, fontsize=8, handlelength=3.2, title_fontsize=8)
     legend.set_title("mean and standard error; hollow: median" if show is None else LOOKS[show])
     return drawn
@@ -389,20 +377,6 @@ def setting_figure(
 def _line_styles() -> Iterator[Style]:
     """Styles without end, for lines that are no policies."""
     return map(Style, itertools.cycle(LINE_COLOURS), itertools.cycle(DASHES))
-
-
-def _centre_and_bars(regrets: Sequence[Floats], show: Look | None) -> tuple[Floats, Floats, Floats]:
-    """The line, and the ends of the bar of each value; NaN where runs are too few for a bar."""
-    if show == "median":
-        low, centre, high = np.array([np.quantile(each, (0.25, 0.5, 0.75)) for each in regrets]).T
-        return centre, low, high
-    if show == "interval":
-        centre, low, high = np.array(mean_intervals(regrets)).T
-        return centre, low, high
-    spreads = [spread(each) for each in regrets]
-    centre, std = np.array([(each.mean, each.std) for each in spreads]).T
-    reach = std if show == "std" else std / np.sqrt([each.runs for each in spreads])
-    return centre, centre - reach, centre + reach
 
 
 class Line(NamedTuple):
@@ -444,6 +418,6 @@ def curves(
     axes.set_xlabel("horizon T")
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left", fontsize=10)
-    plain_frame(axes)
-    small_legend(axes)
+    _plain_frame(axes)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
     return drawn

@@ -55,37 +55,50 @@ def latex(
     a \dagger marks what differs significantly from that policy, tested in the same way.
     """
     one_of("show", show, tuple(LOOKS))
-    cells = [cell for cell in results.cells if any(results.has(cell, policy) for policy in names)]
-    best: dict[Cell, str | None] = {}
-    for cell in cells:
-        figures = {policy: _figure(results, cell, policy, show) for policy in _played(results, cell, names)}
-        best[cell] = min(figures, key=figures.__getitem__)
-    worse = _differing(results, names, best)
-    marked = _differing(results, names, dict.fromkeys(cells, against)) if against is not None else set()
-    rows = [
-        [
-            escaped(name),
-            *(
-                _entry(results, cell, policy, show, (cell, policy) not in worse, (cell, policy) in marked)
-                for cell in cells
-            ),
-        ]
-        for policy, name in names.items()
-    ]
-    heads = ["policy", *(_title(results.title(cell)) for cell in cells)]
-    said = _caption(results, cells, show, against and names.get(against, against))
+    played = {cell: [policy for policy in names if results.has(cell, policy)] for cell in results.cells}
+    played = {cell: policies for cell, policies in played.items() if policies}
+    figures = {
+        (cell, policy): getattr(results.spread(cell, policy), "median" if show == "median" else "mean")
+        for cell, policies in played.items()
+        for policy in policies
+    }
+    best = {cell: min(some, key=lambda policy: figures[cell, policy]) for cell, some in played.items()}
+    worse = _differing(results, played, best)
+    marked = _differing(results, played, dict.fromkeys(played, against)) if against is not None else set()
+
+    def entry(cell: Cell, policy: str) -> str:
+        if (cell, policy) not in figures:
+            return "--"
+        number = _number(figures[cell, policy])
+        number = number if (cell, policy) in worse else rf"\mathbf{{{number}}}"
+        number += r"^\dagger" if (cell, policy) in marked else ""
+        runs, _, std, _ = results.spread(cell, policy)
+        if show == "std":
+            return f"${number}$" if math.isnan(std) else rf"${number} \pm {_number(std)}$"
+        _, low, high = results.interval(cell, policy)
+        if show == "median":
+            low, high = (
+                np.quantile(results.regret(cell, policy), (0.25, 0.75)) if runs > 1 else (math.nan,) * 2
+            )
+        return f"${number}$" if math.isnan(low) else rf"${number}$ $[{_number(low)},\,{_number(high)}]$"
+
+    heads = ["policy", *(_title(results.title(cell)) for cell in played)]
+    rows = [[escaped(name), *(entry(cell, policy) for cell in played)] for policy, name in names.items()]
+    header, *body = (" & ".join(row) + r" \\" for row in [heads, *rows])
+    if caption is None:
+        caption = _caption(results, list(played), show, against and names.get(against, against))
     return "\n".join(
         [
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{said if caption is None else caption}}}",
+            rf"\caption{{{caption}}}",
             rf"\label{{{label}}}",
-            rf"\begin{{tabular}}{{l{'r' * len(cells)}}}",
+            rf"\begin{{tabular}}{{l{'r' * len(played)}}}",
             r"\toprule",
-            _row(heads),
+            header,
             r"\midrule",
-            *map(_row, rows),
+            *body,
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -96,44 +109,29 @@ def latex(
 
 def _caption(results: Results, cells: list[Cell], show: Look, against: str | None) -> str:
     """What the numbers, the bold ones and the marks of a table are."""
-    counts = {len(results.regret(cell, policy)) for cell in cells for policy in results.policies
-              if results.has(cell, policy)}  # fmt: skip
+    counts = {results.regret(cell, policy).size for cell in cells for policy in results.played(cell)}
     runs = f"{min(counts)} runs" if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
-    test = r"(Wilcoxon's signed-rank test, paired, 5\,\%, Holm's correction)"
-    words = f"Final regret over {runs}: {NUMBERS[show]}. Bold: the least of a column, and all that are not "
-    words += f"significantly worse {test}."
+    words = (
+        f"Final regret over {runs}: {NUMBERS[show]}. Bold: the least of a column, and all that are not "
+        r"significantly worse (Wilcoxon's signed-rank test, paired, 5\,\%, Holm's correction)."
+    )
     if against is not None:
         words += rf" $\dagger$: differs significantly from {escaped(against)} in the same test."
     return words
 
 
-def _played(results: Results, cell: Cell, names: Mapping[str, str]) -> list[str]:
-    return [policy for policy in names if results.has(cell, policy)]
-
-
 def _differing(
-    results: Results, names: Mapping[str, str], against: Mapping[Cell, str | None]
+    results: Results, played: Mapping[Cell, list[str]], against: Mapping[Cell, str]
 ) -> set[tuple[Cell, str]]:
     """The cells and policies that differ significantly from the policy that each cell is compared with."""
     tested: dict[tuple[Cell, str], float] = {}
     for cell, other in against.items():
-        if other is None or not results.has(cell, other):
-            continue
-        for policy in _played(results, cell, names):
+        for policy in played[cell] if results.has(cell, other) else ():
             if policy != other:
                 one, two = results.both(cell, policy, other)
                 tested[cell, policy] = paired_test(one, two).p if one.size else math.nan
     corrected = holm(list(tested.values()))
     return {place for place, p in zip(tested, corrected, strict=True) if p < LEVEL}
-
-
-def _figure(results: Results, cell: Cell, policy: str, show: Look) -> float:
-    regret = results.spread(cell, policy)
-    return regret.median if show == "median" else regret.mean
-
-
-def _row(entries: list[str]) -> str:
-    return " & ".join(entries) + r" \\"
 
 
 def _title(text: str) -> str:
@@ -148,22 +146,6 @@ def escaped(text: str) -> str:
     'K = 10\\_000 \\& 5 \\%'
     """
     return "".join(SPECIAL.get(letter, letter) for letter in text)
-
-
-def _entry(results: Results, cell: Cell, policy: str, show: Look, bold: bool, mark: bool) -> str:
-    if not results.has(cell, policy):
-        return "--"
-    number = _number(_figure(results, cell, policy, show))
-    words = (rf"\mathbf{{{number}}}" if bold else number) + (r"^\dagger" if mark else "")
-    if show == "std":
-        std = results.spread(cell, policy).std
-        return f"${words}$" if math.isnan(std) else rf"${words} \pm {_number(std)}$"
-    if show == "interval":
-        _, low, high = results.interval(cell, policy)
-    else:
-        finals = results.regret(cell, policy)
-        low, high = np.quantile(finals, (0.25, 0.75)) if finals.size > 1 else (math.nan, math.nan)
-    return f"${words}$" if math.isnan(low) else rf"${words}$ $[{_number(low)},\,{_number(high)}]$"
 
 
 def _number(value: float) -> str:

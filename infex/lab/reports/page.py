@@ -1,24 +1,27 @@
-"""The report of a sweep as one page: verdicts, charts, tables, settings. It loads nothing."""
+"""The report of a sweep as one page that loads nothing: verdicts, charts, tables, settings."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import joblib
 import numpy as np
 
-from infex._stats import mean_intervals
-from infex.arrays import Floats
-from infex.lab.reports.series import LOOKS, Style, played, strip, styles
+from infex.files import replace
+from infex.lab import paper
+from infex.lab.paper import Verdict
+from infex.lab.reports.series import LOOKS, STEEPEST, Look, line_and_band, strip, styles
+from infex.lab.results import Cell, Results
+from infex.lab.simulation.simulator import cores
 from infex.pages import breakable, chart, rounded, shell, table, tools
 
-if TYPE_CHECKING:
-    from infex.lab.paper import Verdict
-    from infex.lab.results import Cell, Results
-
+DEFAULT_TITLE = "Infrequent exploration in linear bandits"
 CLAIMS_HEADING = "The paper's claims on these runs"
 INFEX_EXPLAINED = (
     "INFEX explores infrequently: in most rounds it plays the arm that looks best so far, and only in the "
@@ -46,23 +49,48 @@ GRID_EXPLAINED = (
     "Of a grid of settings, the charts by round show the policies that are the lowest in some cell; choose "
     "a name to see others."
 )
-STEEPEST = 20.0  # the largest value over the least, from which a logarithmic axis is used
+
+
+def write_report(results: Results, folder: Path, show: Look = "std", log: bool = False) -> list[Path]:
+    """Writes the figures, as `results.plot` would, and `report.html` in place of earlier ones; the files."""
+    from infex.lab.reports.figures import rendered, write_figures
+
+    dims = sorted({cell.dim for cell in results.cells})
+    drawing = [partial(rendered, results, dim, show=show, log=log) for dim in dims]
+    jobs = [partial(report_page, results), *drawing]
+    text, *figures = joblib.Parallel(n_jobs=min(cores(), len(jobs)))(joblib.delayed(job)() for job in jobs)
+    written = write_figures(dict(zip(dims, figures, strict=True)), folder, paper.figures(results))
+    replace(folder / "report.html", text.encode())
+    return [*written, folder / "report.html"]
+
+
+def report_page(results: Results) -> str:
+    """The report as one HTML page, with the claims of the paper that these runs can tell of."""
+    title = results.about.get("title") or DEFAULT_TITLE
+    if claims := paper.verdicts(results):
+        return page(results, title, claims, paper.caveat(results))
+    return page(results, title, paper.changing_verdicts(results), heading=paper.CHANGING_HEADING)
 
 
 def page(
     results: Results, title: str, verdicts: Sequence[Verdict], caveat: str = "", heading: str = CLAIMS_HEADING
 ) -> str:
     """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
-    looks = styles(results.policies, results.bases, results.rules)
+    looks = {
+        policy: {
+            "colour": "currentColor" if colour == "#000000" else colour,  # black text is light on a dark page
+            "dash": " ".join(map(str, dash)),
+        }
+        for policy, (colour, dash) in styles(results.policies, results.bases, results.rules).items()
+    }
     varied = {setting: list(policies) for setting, policies in results.grids().items()}
     chosen = _shown(results, varied)
-    horizons = _words(results.about.get("horizon", 0))
+    names = [{"name": policy, "shown": policy in chosen} | look for policy, look in looks.items()]
     problems = "1 problem" if len(results.cells) == 1 else f"{len(results.cells)} problems"
-    explained = f"{INFEX_EXPLAINED if results.rules else ''}{CELLS_EXPLAINED}"
-    counted = f"{len(results.finals):,} runs of {horizons} rounds: {problems}"
+    counted = f"{len(results.finals):,} runs of {_horizons(results.about)} rounds: {problems}"
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{escape(explained)}</p>",
+        f"<p>{escape((INFEX_EXPLAINED if results.rules else '') + CELLS_EXPLAINED)}</p>",
         f'<p class="soft">{escape(counted)}, {len(results.policies)} policies.</p>',
         _failures(results.failures),
         _claims(verdicts, caveat, heading),
@@ -70,7 +98,15 @@ def page(
         f"<p>{escape(LINES_EXPLAINED)}{' ' + GRID_EXPLAINED if varied else ''}</p>",
         f"<p>{escape(_time(results.about))} A short mark is one run, a dot the median.</p>",
         "<div>",  # the tools stay in sight up to its end
-        _tools(results.policies, looks, chosen),
+        tools(
+            {
+                "names": names,
+                "views": list(LOOKS.values()),
+                "x": "rounds",
+                "y": "regret",
+                "hint": "Choose a name to hide or show it.",
+            }
+        ),
         *(part for cell in results.cells for part in _charts(results, cell, looks, varied)),
         "</div>",
         "<h2>Final regret</h2>",
@@ -84,6 +120,9 @@ def page(
     return shell(title, parts)
 
 
+# Charts
+
+
 def _shown(results: Results, varied: dict[str, list[str]]) -> set[str]:
     """The policies whose lines are drawn at first: of a grid, those that are the lowest in some cell."""
     grid = {policy for policies in varied.values() for policy in policies}
@@ -95,20 +134,8 @@ def _shown(results: Results, varied: dict[str, list[str]]) -> set[str]:
     return chosen
 
 
-def _tools(policies: list[str], looks: dict[str, Style], chosen: set[str]) -> str:
-    names = [{"name": policy, "shown": policy in chosen, **_look(looks[policy])} for policy in policies]
-    hint = "Choose a name to hide or show it."
-    return tools({"names": names, "views": list(LOOKS.values()), "x": "rounds", "y": "regret", "hint": hint})
-
-
-def _look(look: Style) -> dict[str, Any]:
-    """A style as the page has it: black is the colour of the text, which is light on a dark page."""
-    colour = "currentColor" if look.colour == "#000000" else look.colour
-    return {"colour": colour, "dash": " ".join(map(str, look.dash))}
-
-
 def _charts(
-    results: Results, cell: Cell, looks: dict[str, Style], varied: dict[str, list[str]]
+    results: Results, cell: Cell, looks: dict[str, dict[str, str]], varied: dict[str, list[str]]
 ) -> Iterator[str]:
     """The charts of a problem: regret against settings, regret by round, and computation time."""
     title = results.title(cell)
@@ -117,8 +144,34 @@ def _charts(
     for setting, policies in varied.items():
         if any(results.has(cell, policy) for policy in policies):
             yield chart(_by_setting(results, cell, setting))
-    curves, times = _curves(results, cell, looks), _times(results, cell, looks)
-    yield f'<div class="pair">{chart(curves)}{chart(times)}</div></section>'
+    lines: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for policy in results.played(cell):
+        bands = [strip(results, cell, policy, look) for look in LOOKS]
+        views = [_view(each.value, each.low, each.high) for each in bands]
+        lines.append({"name": policy, "x": bands[0].rounds.tolist(), "views": views, **looks[policy]})
+        seconds = np.maximum(results.seconds(cell, policy), 1e-9)
+        median = rounded([float(np.median(seconds))])[0]
+        rows.append({"name": policy, "value": median, "runs": rounded(seconds), **looks[policy]})
+    at = lines[0]["x"]
+    by_round = {
+        "title": f"Regret by round, {title}",
+        "tools": ["names", "views", "x", "y"],
+        "x": {"label": "round", "format": "count", "from": 0},
+        "y": {"label": "regret", "name": "regret"},
+        "at": at,
+        "series": [
+            {key: value for key, value in each.items() if key != "x" or value != at} for each in lines
+        ],
+    }
+    times = {
+        "kind": "rows",
+        "title": f"Computation time, {title}",
+        "tools": ["names"],
+        "x": {"label": "computation time of a run", "log": True, "format": "seconds"},
+        "rows": rows,
+    }
+    yield f'<div class="pair">{chart(by_round)}{chart(times)}</div></section>'
 
 
 def _by_setting(results: Results, cell: Cell, setting: str) -> dict[str, Any]:
@@ -135,7 +188,7 @@ def _by_setting(results: Results, cell: Cell, setting: str) -> dict[str, Any]:
             "shape": "joined",
             "colour": place,
             "x": list(line.values),
-            "views": _setting_views(line.regrets),
+            "views": [_view(*line_and_band(line.regrets, look)) for look in LOOKS],
         }
         for place, line in enumerate(lines)
     ]
@@ -148,59 +201,11 @@ def _by_setting(results: Results, cell: Cell, setting: str) -> dict[str, Any]:
     }
 
 
-def _setting_views(regrets: Sequence[Floats]) -> list[dict[str, Any]]:
-    """Final regrets of each value as the three views show them, in the order of `LOOKS`."""
-    means = [float(each.mean()) for each in regrets]
-    std = [float(each.std(ddof=1)) if each.size > 1 else 0.0 for each in regrets]
-    inner = mean_intervals(regrets)
-    quartiles = np.array([np.quantile(each, (0.25, 0.5, 0.75)) for each in regrets]).T
-    return [
-        _view(means, np.maximum(np.subtract(means, std), 0.0), np.add(means, std)),
-        _view(means, [each.low for each in inner], [each.high for each in inner]),
-        _view(quartiles[1], quartiles[0], quartiles[2]),
-    ]
-
-
 def _view(line: Iterable[float], low: Iterable[float], high: Iterable[float]) -> dict[str, Any]:
     return {"y": rounded(line), "low": rounded(low), "high": rounded(high)}
 
 
-def _curves(results: Results, cell: Cell, looks: dict[str, Style]) -> dict[str, Any]:
-    """Regret by round, with a line for each policy that has runs of the problem."""
-    series = []
-    for policy in played(results, cell):
-        strips = [strip(results, cell, policy, look) for look in LOOKS]
-        views = [_view(each.line, each.low, each.high) for each in strips]
-        series.append(
-            {"name": policy, "x": strips[0].rounds.tolist(), "views": views, **_look(looks[policy])}
-        )
-    at = series[0]["x"] if series else []
-    return {
-        "title": f"Regret by round, {results.title(cell)}",
-        "tools": ["names", "views", "x", "y"],
-        "x": {"label": "round", "format": "count", "from": 0},
-        "y": {"label": "regret", "name": "regret"},
-        "at": at,
-        "series": [
-            {key: value for key, value in each.items() if key != "x" or value != at} for each in series
-        ],
-    }
-
-
-def _times(results: Results, cell: Cell, looks: dict[str, Style]) -> dict[str, Any]:
-    """Computation time of every run, and the median of each policy."""
-    rows = []
-    for policy in played(results, cell):
-        seconds = np.maximum(results.seconds(cell, policy), 1e-9)
-        middle = rounded([float(np.median(seconds))])[0]
-        rows.append({"name": policy, "value": middle, "runs": rounded(seconds), **_look(looks[policy])})
-    return {
-        "kind": "rows",
-        "title": f"Computation time, {results.title(cell)}",
-        "tools": ["names"],
-        "x": {"label": "computation time of a run", "log": True, "format": "seconds"},
-        "rows": rows,
-    }
+# Failures and claims
 
 
 def _failures(failures: Sequence[dict[str, str]]) -> str:
@@ -212,23 +217,81 @@ def _failures(failures: Sequence[dict[str, str]]) -> str:
 
 
 def _claims(verdicts: Sequence[Verdict], caveat: str, heading: str) -> str:
+    """Each claim with the number of cells in which it holds; soft where no cell speaks against it."""
     if not verdicts:
         return ""
+    items = []
+    for claim, holds, cells, note, unit, undecided in verdicts:
+        kind = "fails" if cells - holds - undecided else "holds" if cells and cells == holds else "soft"
+        words = f"holds in {holds} of {cells} {unit}" if cells else "cannot be told here"
+        words += f", {undecided} within noise" if undecided else ""
+        more = f' <span class="soft">{escape(note)}</span>' if note else ""
+        items.append(f'<li class="{kind}"><b>{words}</b> {escape(claim)}{more}</li>')
     known = f"<p>{escape(caveat)}</p>\n" if caveat else ""
-    items = "".join(map(_claim, verdicts))
-    return f'<h2>{escape(heading, quote=False)}</h2>\n{known}<ul class="claims">{items}</ul>'
+    return f'<h2>{escape(heading, quote=False)}</h2>\n{known}<ul class="claims">{"".join(items)}</ul>'
 
 
-def _claim(verdict: Verdict) -> str:
-    """A claim, and in how many cells it holds; soft where no cell speaks against it, and not all for it."""
-    kind, words = "soft", "cannot be told here"
-    if verdict.cells:
-        words = f"holds in {verdict.holds} of {verdict.cells} {verdict.unit}"
-        against = verdict.cells - verdict.holds - verdict.undecided
-        kind = "fails" if against else "holds" if verdict.cells == verdict.holds else "soft"
-    noise = f", {verdict.undecided} within noise" if verdict.undecided else ""
-    more = f' <span class="soft">{escape(verdict.note)}</span>' if verdict.note else ""
-    return f'<li class="{kind}"><b>{words}{noise}</b> {escape(verdict.claim)}{more}</li>'
+# The table
+
+
+def _table(results: Results) -> str:
+    """Final regret: a heading for each problem, and below it a row for each policy that has runs of it.
+
+    The heading tells the policy of the lowest mean as what it is, the best of so many. Differences from a
+    policy's base and from Greedy have columns where there are any.
+    """
+    heads = ["policy", "seeds", "mean", "95 % interval", "std", "median", "less its base", "less Greedy"]
+    heads.append("median time")
+    rows = []
+    for cell in results.cells:
+        spreads = {policy: results.spread(cell, policy) for policy in results.played(cell)}
+        lowest = min(spreads, key=lambda policy: spreads[policy].mean)
+        chosen = f"; lowest of {len(spreads)} on these very seeds: {lowest}" if len(spreads) > 1 else ""
+        rows.append([escape(results.title(cell) + chosen)])
+        for policy, (runs, mean, std, median) in spreads.items():
+            seconds = float(np.median(results.seconds(cell, policy)))
+            rows.append(
+                [
+                    breakable(policy),
+                    str(runs),
+                    _number(mean),
+                    _interval(*results.interval(cell, policy)[1:]),
+                    _number(std),
+                    _number(median),
+                    _difference(results, cell, policy, results.bases.get(policy)),
+                    _difference(results, cell, policy, "Greedy"),
+                    f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2f} ms",
+                ]
+            )
+    empty = {place for place in (6, 7) if not any(row[place] for row in rows if len(row) > 1)}
+    shown = [[cell for place, cell in enumerate(row) if place not in empty] for row in [heads, *rows]]
+    return table(shown[0], shown[1:])
+
+
+def _difference(results: Results, cell: Cell, policy: str, other: str | None) -> str:
+    """The paired difference from another policy, if there is one of that name and both played some seed."""
+    if other in (None, policy) or results.names_several(other) or not results.has(cell, other):
+        return ""
+    gap = results.compare(cell, policy, other)
+    if not gap.pairs:
+        return ""
+    return f'{_number(gap.mean, "+")} <span class="interval">{_interval(gap.low, gap.high, "+")}</span>'
+
+
+def _interval(low: float, high: float, sign: str = "") -> str:
+    """An interval, or why there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return "(too few)"
+    return f"[{_number(low, sign)}, {_number(high, sign)}]"
+
+
+def _number(value: float, sign: str = "") -> str:
+    if not math.isfinite(value):
+        return "\N{EN DASH}"
+    return f"{value:{sign},.{0 if abs(value) >= 100 else 1}f}".replace("-", "\N{MINUS SIGN}")
+
+
+# How it was run
 
 
 def _time(about: dict[str, Any]) -> str:
@@ -247,104 +310,32 @@ def _time(about: dict[str, Any]) -> str:
     return words
 
 
-def _table(results: Results) -> str:
-    """Final regret: a heading for each problem, and below it a row for each policy that has runs of it.
-
-    Differences from a policy's base and from Greedy have columns where there are any.
-    """
-    heads = ["policy", "seeds", "mean", "95 % interval", "std", "median", "less its base", "less Greedy"]
-    heads.append("median time")
-    rows = [row for cell in results.cells for row in _rows(results, cell)]
-    whole = [row for row in rows if len(row) > 1]
-    kept = [place for place in range(len(heads)) if place not in (6, 7) or any(row[place] for row in whole)]
-    shown = [row if len(row) == 1 else [row[place] for place in kept] for row in rows]
-    return table([heads[place] for place in kept], shown)
-
-
-def _rows(results: Results, cell: Cell) -> list[list[str]]:
-    """A problem with the policy of the lowest mean, as what it is, the best of so many; and the policies."""
-    names = played(results, cell)
-    means = {policy: results.spread(cell, policy).mean for policy in names}
-    lowest = f"; lowest of {len(names)} on these very seeds: {min(means, key=means.__getitem__)}"
-    rows = [[escape(results.title(cell) + (lowest if len(names) > 1 else ""))]]
-    for policy in names:
-        regret, mean = results.spread(cell, policy), results.interval(cell, policy)
-        rows.append(
-            [
-                breakable(policy),
-                str(regret.runs),
-                _number(regret.mean),
-                _interval(mean.low, mean.high),
-                _number(regret.std),
-                _number(regret.median),
-                _difference(results, cell, policy, results.bases.get(policy)),
-                _difference(results, cell, policy, "Greedy"),
-                _seconds(float(np.median(results.seconds(cell, policy)))),
-            ]
-        )
-    return rows
-
-
-def _difference(results: Results, cell: Cell, policy: str, other: str | None) -> str:
-    if other is None or other == policy or not results.has(cell, other):
-        return ""
-    gap = results.compare(cell, policy, other)
-    if not gap.pairs:
-        return ""
-    words = f"{_number(gap.mean, sign='+')} {_interval(gap.low, gap.high, sign='+')}"
-    return words.replace(" ", ' <span class="interval">', 1) + "</span>"
-
-
-def _interval(low: float, high: float, sign: str = "") -> str:
-    """An interval, or why there is none."""
-    if math.isnan(low) or math.isnan(high):
-        return "(too few)"
-    return f"[{_number(low, sign)}, {_number(high, sign)}]"
-
-
-def _number(value: float, sign: str = "") -> str:
-    if not math.isfinite(value):
-        return "\N{EN DASH}"
-    return f"{value:{sign},.{0 if abs(value) >= 100 else 1}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.2f} ms"
+def _horizons(about: dict[str, Any]) -> str:
+    given = about.get("horizon", 0)
+    return " and ".join(f"{each:,}" for each in (given if isinstance(given, list | tuple) else [given]))
 
 
 def _facts(about: dict[str, Any]) -> str:
-    """How a sweep was run, as far as it is known."""
-    versions = ", ".join(f"{name} {number}" for name, number in about.get("versions", {}).items())
+    """How a sweep was run, as far as it is known; seeds as first and last if none between them is missing."""
+    seeds = sorted(about.get("seeds", []))
+    listed = ", ".join(map(str, seeds))
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        listed = f"{seeds[0]} to {seeds[-1]}"
     facts = {
         "Environments": "; ".join(about.get("environments", [])),
         "Policies": "; ".join(about.get("policies", [])),
-        "Horizon": f"{_words(about.get('horizon', 0))} rounds",
-        "Seeds": _seeds(about.get("seeds", [])),
+        "Horizon": f"{_horizons(about)} rounds",
+        "Seeds": f"{len(seeds)}: {listed}" if seeds else "",
         "Ridge penalty": about.get("penalty", ""),
         "delta of policies that say none": about.get("delta", ""),
         "Estimator": "; ".join(about.get("estimator", [])),
-        "Versions": versions,
+        "Versions": ", ".join(f"{name} {number}" for name, number in about.get("versions", {}).items()),
         "Commit of the folder it was run in": about.get("commit", ""),
         "Machine": about.get("machine", ""),
         "Command": about.get("command", ""),
     }
-    known = {name: str(fact) for name, fact in facts.items() if fact}
-    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in known.items())
-    return f'<dl class="facts">{items}</dl>'
-
-
-def _words(horizons: int | Sequence[int]) -> str:
-    """The horizon, or all of them."""
-    given = horizons if isinstance(horizons, list | tuple) else [horizons]
-    return " and ".join(f"{horizon:,}" for horizon in given)
-
-
-def _seeds(seeds: list[int]) -> str:
-    """How many, and which: the first and the last if none between them is missing."""
-    listed = sorted(seeds)
-    if len(listed) > 2 and listed == list(range(listed[0], listed[-1] + 1)):
-        return f"{len(listed)}: {listed[0]} to {listed[-1]}"
-    return f"{len(listed)}: {', '.join(map(str, listed))}" if listed else ""
+    items = (f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>" for name, fact in facts.items() if fact)
+    return f'<dl class="facts">{"".join(items)}</dl>'
 
 
 PAPER_ENTRY = """\
@@ -366,12 +357,12 @@ def bibtex(about: dict[str, Any]) -> str:
     """
     version = str(about.get("versions", {}).get("infex", ""))
     commit = re.match(r"[0-9a-f]{7,64}", str(about.get("commit", "")))
+    told = f", played at commit {commit[0][:12]}" if commit else ""
     fields = [
         "title = {infex: linear bandits that explore only when they are told to}",
         "author = {{The infex team}}",
+        *([f"version = {{{version}}}"] if re.fullmatch(r"[\w.+-]+", version) else []),
+        f"note = {{Python package{told}}}",
     ]
-    fields += [f"version = {{{version}}}"] if re.fullmatch(r"[\w.+-]+", version) else []
-    told = f", played at commit {commit[0][:12]}" if commit else ""
-    fields += [f"note = {{Python package{told}}}"]
     inner = ",\n".join(f"  {field}" for field in fields)
     return f"{PAPER_ENTRY}\n\n@software{{infex,\n{inner}\n}}\n"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from infex._stats import mean_intervals
 from infex.arrays import Floats, Integers
 from infex.checks import one_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from infex.lab.results import Cell, Results
 
 
@@ -66,22 +66,6 @@ def styles(policies: list[str], bases: dict[str, str], rules: dict[str, str]) ->
     return looks
 
 
-def plain_frame(axes: Axes) -> None:
-    """Leaves the left and the lower edge of axes, and draws a faint grid."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, lw=0.6)
-
-
-def small_legend(axes: Axes) -> None:
-    """Names lines within the axes."""
-    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
-
-
-def played(results: Results, cell: Cell) -> list[str]:
-    """The policies that have runs of a problem."""
-    return [policy for policy in results.policies if results.has(cell, policy)]
-
-
 Look = Literal["std", "interval", "median"]
 LOOKS: dict[Look, str] = {  # what a line and its band are
     "std": "mean, one standard deviation",
@@ -90,30 +74,46 @@ LOOKS: dict[Look, str] = {  # what a line and its band are
 }
 
 
-class Strip(NamedTuple):
-    """Rounds, a line, and the ends of its band; both are the line itself where there is no band."""
+STEEPEST = 20.0  # the largest value of a setting over the least, from which its axis is logarithmic
+
+
+class Band(NamedTuple):
+    """Rounds, a figure of regret up to each, and the ends of its band, such as an interval of 95 %."""
 
     rounds: Integers
-    line: Floats
+    value: Floats
     low: Floats
     high: Floats
 
     @property
-    def has_band(self) -> bool:
-        """Is there more than the line?"""
+    def is_wide(self) -> bool:
+        """Is there more to be seen than the line?"""
         return bool((self.high > self.low).any())
 
 
-def strip(results: Results, cell: Cell, policy: str, show: Look) -> Strip:
-    """A policy's regret as `show` says: "std", "interval" or "median"."""
+def strip(results: Results, cell: Cell, policy: str, show: Look) -> Band:
+    """A policy's regret by round, as `show` says; the band is the line itself where runs are too few."""
     one_of("show", show, tuple(LOOKS))
     if show == "std":
         rounds, mean, std = results.band(cell, policy)
-        return Strip(rounds, mean, np.maximum(mean - std, 0), mean + std)
+        return Band(rounds, mean, np.maximum(mean - std, 0), mean + std)
     if show == "interval":
         rounds, mean, low, high = results.bands(cell, policy)
         few = np.isnan(low) | np.isnan(high)
-        return Strip(rounds, mean, np.where(few, mean, low), np.where(few, mean, high))
+        return Band(rounds, mean, np.where(few, mean, low), np.where(few, mean, high))
     rounds, curves = results.curves(cell, policy)
     low, line, high = np.quantile(curves, (0.25, 0.5, 0.75), axis=0)
-    return Strip(rounds, line, low, high)
+    return Band(rounds, line, low, high)
+
+
+def line_and_band(samples: Sequence[Floats], show: Look) -> tuple[Floats, Floats, Floats]:
+    """Regrets of several settings, as `show` says: a line, and the ends of its band; NaN for too few runs."""
+    if show == "median":
+        low, line, high = np.array([np.quantile(each, (0.25, 0.5, 0.75)) for each in samples]).T
+    elif show == "interval":
+        line, low, high = np.array(mean_intervals(samples)).T
+    else:
+        line = np.array([each.mean() for each in samples])
+        std = np.array([each.std(ddof=1) if each.size > 1 else 0.0 for each in samples])
+        low, high = np.maximum(line - std, 0.0), line + std
+    return line, low, high

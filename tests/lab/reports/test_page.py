@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.ticker import EngFormatter
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from infex.errors import InfexError
 from infex.lab import Sweep, paper
 from infex.lab.paper import Verdict
-from infex.lab.report import write_report
-from infex.lab.reports.figures import duration, picture, rendered, ticks, write_figures
-from infex.lab.reports.page import page
+from infex.lab.reports.figures import picture, rendered, ticks, write_figures
+from infex.lab.reports.page import page, write_report
 from infex.lab.reports.series import DASHES, LOOKS, styles
 from infex.lab.suite import suite, write_suite
 from tests.lab.reports import browser
@@ -513,7 +513,7 @@ def test_ticks_of_time_are_few_and_round(low: float, ratio: float) -> None:
     assert 2 <= len(found) <= 4
     assert found == sorted(found)
     assert low <= found[0] < found[-1] <= low * ratio
-    assert len({duration(each) for each in found}) == len(found)
+    assert len({EngFormatter("s")(each) for each in found}) == len(found)
 
 
 def test_figures_have_the_papers_numbers_where_the_runs_are_of_its_experiment(tmp_path: Path) -> None:
@@ -712,3 +712,15 @@ def test_figures_are_written_in_every_format_and_are_the_same_each_time(results:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     assert len(results.plot(dim=3).axes) == 1
     assert len(results.plot(dim=3, times=True).axes) == 2
+
+
+def test_a_report_of_several_policies_called_greedy_compares_with_none_of_them() -> None:
+    sweep = Sweep(
+        environments=["gaussian(dim=2, arms=3)", "changing(dim=2, arms=3)"],
+        policies=["Greedy", "Infex(LinUCB, every(5))"],
+        penalty=[1, 2],
+        horizon=20,
+        seeds=2,
+    )
+    results = sweep.run(workers=1)
+    assert "less Greedy" not in heads_of(page(results, "title", paper.changing_verdicts(results)))
