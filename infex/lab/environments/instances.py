@@ -93,9 +93,8 @@ class LinearInstance(BuiltInProblem):
 
     With `link="logistic"` means are 1/(1 + exp(-x'theta)); with `mean`, a function of the arms, (K, d) to
     (K,), they are what it gives: theta is then what a linear model is told. `moves` (`steps`, `turning`,
-    `walk`) says how theta moves; `means`, `gaps`, `best` and the `largest` size of a mean
-    are those of round 1. `late` says when rewards
-    come. Regret is against the best arm of each round.
+    `walk`) says how theta moves; `means`, `gaps`, `best` and the `largest` size of a mean are those of
+    round 1. `late` says when rewards come. Regret is against the best arm of each round.
 
     >>> instance = LinearInstance([[1.0, 0.0], [0.0, 1.0]], theta=[0.5, 0.2])
     >>> instance.best, instance.gaps.tolist()

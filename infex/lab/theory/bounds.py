@@ -228,7 +228,8 @@ class InfexBound(Bound):
     `base` is R_Alg(f(T)), what the base may cost; `constant` is 2 S tau_0 + (7/16) Delta tau_1, what greedy
     rounds may cost before they are any good; `growing` is G(T), what they may cost after that. There are so
     many `explorations` up to the `horizon`; `tau_base`, `tau_0`, `tau_1` and `tau_12` are the paper's
-    (infinite past 10^300). All else is that of a `Bound`.
+    (infinite past 10^300). `policy`, `log_det_ratio`, `radius`, `trivial` and `failure` are those of a
+    `Bound`.
     """
 
     base: float
