@@ -45,7 +45,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"logs"},
     "service": GROUND | {"version", "files", "streams", "registry", "bandit", "study"},
     "client": GROUND | {"registry"},
-    "cli": {"errors", "files", "lab", "logs", "evaluation", "study", "service"},
+    "cli": {"errors", "checks", "files", "lab", "logs", "evaluation", "study", "service"},
     "__main__": {"cli"},
     "testing": GROUND  # lab: `agree` compares whole runs
     | {"bandit", "streams", "schedules", "models", "policies", "lab", "study"},

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from infex import __version__
+from infex.checks import hint
 from infex.cli import COMMANDS, INTERRUPTED_CODE, extras_with, needed_by
 from infex.errors import InfexError, InfexWarning
 
@@ -32,7 +33,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command from its module."""
         if cmd_name not in self.list_commands(ctx):
-            return None
+            known = hint(cmd_name, self.list_commands(ctx))
+            raise click.UsageError(f"No such command {cmd_name!r}{known}.", ctx)
         path = self.path + cmd_name
         try:
             module = importlib.import_module(f"infex.cli.{COMMANDS[path].module}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -47,22 +48,34 @@ class SettingLine(NamedTuple):
 class Against:
     """Final regret by the values of one setting: `lines`, a `table()` and a `plot()`.
 
-    Runs of `finals`, a table with a row for each run, that do not have the setting are left out.
+    Runs of `finals`, a table with a row for each run, that do not have the setting are left out. `names` are
+    those that readers see, by the names of policies in the table.
     """
 
-    def __init__(self, finals: pa.Table, setting: str) -> None:
+    def __init__(self, finals: pa.Table, setting: str, names: Mapping[str, str] | None = None) -> None:
         known = _known_settings(finals, setting)
         rows = [row for row in finals.to_pylist() if row[setting] is not None]
         if not rows:
             raise InvalidSetting(f"none of these runs has a {setting}")
         others = _others(setting, known)
         groups: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+        policies: dict[tuple[Any, ...], dict[str, None]] = {}
         for row in rows:
-            line = groups.setdefault(tuple(row[name] for name in others), {})
-            line.setdefault(row[setting], []).append(row["regret"])
+            place = tuple(row[name] for name in others)
+            groups.setdefault(place, {}).setdefault(row[setting], []).append(row["regret"])
+            policies.setdefault(place, {})[row["policy"]] = None
+        shown = [_without_setting(some, setting, names or {}) for some in policies.values()]
+        if None in shown:
+            told = _line_names(others, list(groups))
+        elif len(shown) == 1:
+            told = [str(shown[0])]
+        else:
+            told = _line_names(
+                ["policy", *others], [(name, *group) for name, group in zip(shown, groups, strict=True)]
+            )
         self.setting = setting
         self.lines = []
-        for name, found in zip(_line_names(others, list(groups)), groups.values(), strict=True):
+        for name, found in zip(told, groups.values(), strict=True):
             values = sorted(found, key=lambda value: (isinstance(value, str), value))
             self.lines.append(SettingLine(name, values, [np.array(found[value]) for value in values]))
 
@@ -176,6 +189,23 @@ def _part(name: str) -> str:
     if name.startswith("estimator_"):
         return "estimator"
     return "policy" if name in ("data", "kind", "penalty") else "base"
+
+
+def _without_setting(policies: Iterable[str], setting: str, names: Mapping[str, str]) -> str | None:
+    """What the names of policies have in common that differ in a setting alone; None if that is not seen.
+
+    >>> _without_setting(["Infex(LinUCB(scale=0.2), every(5))", "Infex(LinUCB, every(5))"], "scale", {})
+    'Infex(LinUCB, every(5))'
+    >>> _without_setting(["Infex(LinUCB, every(5))", "Infex(LinUCB, every(20))"], "period", {})
+    'Infex(LinUCB, every(m))'
+    """
+    word = re.escape(setting.removeprefix("schedule_").removeprefix("estimator_"))
+    found = set()
+    for policy in policies:
+        text = re.sub(rf"\({word}=[^,()]*\)|, {word}=[^,()]*", "", names.get(policy, policy))
+        text = re.sub(rf"\b{word}=[^,()]*, ", "", text)
+        found.add(re.sub(r"every\(\d+\)|always\(\)", "every(m)", text) if setting == "period" else text)
+    return found.pop() if len(found) == 1 else None
 
 
 def _line_names(columns: list[str], groups: list[tuple[Any, ...]]) -> list[str]:

@@ -731,7 +731,8 @@ class Results:
         kept = self._only(only if policies is None else {"policy": list(names)} | only)
         setting = next(iter(kept.grids()), None) if against is None else against
         if setting not in (None, "round"):
-            return kept.against(setting).plot(show, log, size, kept._without(setting, names))
+            across = kept._without(setting, names)
+            return Against(kept.finals, setting, names).plot(show, log, size, across)
         layout: dict[str, Any] = {"times": times, "columns": columns, "size": size}
         return regret_figure(kept, kept.cells, names=names, show=show or "std", log=log, **layout)
 
@@ -739,12 +740,20 @@ class Results:
         """The policies to draw, by their names in the table, with the names that readers see."""
         if policies is None:
             return {policy: policy for policy in self.policies}
-        if isinstance(policies, Mapping):
-            return {self.known(policy): name for policy, name in policies.items()}
         if isinstance(policies, str):
             raise InvalidSetting(f"policies must be a list, or a dict of names, got the text {policies!r}")
-        known = [(self.known(policy), policy) for policy in policies]
-        return {name: given if isinstance(given, str) else name for name, given in known}
+        names: dict[str, str] = {}
+        for policy in policies:
+            labels = self._labels(policy)
+            called = policy if isinstance(policy, str) else labels[0]
+            shown = policies[policy] if isinstance(policies, Mapping) else called
+            if len(labels) == 1:
+                names[self.known(policy)] = shown
+            else:  # the name of a list of policies
+                names |= {label: shown + label.removeprefix(called) for label in labels}
+        if not names:
+            raise InvalidSetting("policies must name at least one policy, got none")
+        return names
 
     def _without(self, setting: str, names: Mapping[str, str]) -> dict[str, float]:
         """Mean regret of the policies that do not have a setting, by their names, if there is one problem."""

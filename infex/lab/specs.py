@@ -320,6 +320,7 @@ def problem_specs(given: object, name: str | None = None) -> list[ProblemSpec]:
                 raise InvalidSetting(
                     "an environment must be like 'gaussian(dim=10, arms=100)', one of "
                     f"{', '.join(sorted(environments.PROBLEMS))}, or 'package.module:object'; got {given!r}"
+                    f"{hint(each.name, environments.PROBLEMS)}"
                 )
     else:
         return [replace(each, label=name or each.label) for each in [_of_object(given)]]

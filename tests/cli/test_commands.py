@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from infex.cli.lab_command import show
 from infex.cli.main import main
 from infex.errors import InvalidSetting
-from infex.lab import paper
+from infex.lab import Sweep, paper
 from infex.lab.results import Results
 from infex.lab.runner import chunked
 from infex.lab.store import Folder, read
@@ -553,3 +553,11 @@ def test_ctrl_c_while_commands_are_imported_is_quiet() -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert (found.returncode, found.stdout, found.stderr) == (130, "", "")
+
+
+def test_a_misspelt_command_or_problem_is_told_the_nearest_one() -> None:
+    assert "No such command 'reprodce' (did you mean reproduce?)" in infex("reprodce").output
+    assert "No such command 'suit' (did you mean suite?)" in infex("lab", "suit").output
+    assert infex("reprodce").exit_code == 2
+    with pytest.raises(InvalidSetting, match=r"got 'gausian\(dim=3, arms=5\)' .did you mean gaussian"):
+        Sweep(environments=["gausian(dim=3, arms=5)"], policies=["LinUCB"], horizon=9, seeds=1)

@@ -130,6 +130,7 @@ LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
 LINES_WITHOUT_MARKERS = 6
 MARKERS = "os^vDPX<>ph*"
 MARKS_OF_A_LINE = 4  # markers and whiskers, spread over its rounds
+INCHES_OF_A_TICK = 0.8
 MOST_COLUMNS = 3  # of panels, unless more are asked for
 
 
@@ -154,7 +155,9 @@ def regret_figure(
     names = {policy: name for policy, name in names.items() if any(results.has(c, policy) for c in cells)}
     if not names:
         raise InvalidSetting("there is nothing to draw: no run went well")
-    columns = whole("columns", columns, least=1) if columns else 1 if times else min(len(cells), MOST_COLUMNS)
+    if columns is None:
+        columns = 1 if times else MOST_COLUMNS
+    columns = whole("columns", columns, least=1)
     columns = min(columns, len(cells))
     rows = -(-len(cells) // columns)
     legend = [_wrapped(name, NAME_WIDTH) for name in names.values()]
@@ -256,7 +259,16 @@ def _scale_regret(axes: Axes, strips: Sequence[Band], log: bool) -> None:
         return
     axes.set_ylim(0, 1.04 * top or 1)
     axes.set_xlim(0, last)
-    axes.set_xticks([t for t in MaxNLocator(5, integer=True).tick_values(0, last) if t <= last])
+    few = MaxNLocator(_most_ticks(axes), integer=True).tick_values(0, last)
+    axes.set_xticks([t for t in few if t <= last])
+
+
+def _most_ticks(axes: Axes) -> int:
+    """How many numbers have room below a panel."""
+    spec = axes.get_subplotspec()
+    columns = 1 if spec is None else spec.get_gridspec().ncols
+    width = axes.get_figure(root=True).get_figwidth() / columns
+    return max(2, min(5, int(width / INCHES_OF_A_TICK)))
 
 
 def _draw_times(
@@ -274,6 +286,7 @@ def _draw_times(
     axes.set_xscale("log")
     axes.set_xlim(low / 1.25, high * 1.25)
     few = ticks(low / 1.2, high * 1.2)
+    few = few[:: -(-len(few) // _most_ticks(axes))]
     axes.set_xticks(few, list(map(EngFormatter("s"), few)))
     axes.set_xticks([], minor=True)
     axes.set_xlabel("computation time of a run")
@@ -369,8 +382,16 @@ def setting_figure(
     axes.set_xlabel(setting)
     axes.set_ylabel("final regret")
     _plain_frame(axes)
-    legend = axes.legend(frameon=False, fontsize=8, handlelength=3.2, title_fontsize=8)
-    legend.set_title("mean and standard error; hollow: median" if show is None else LOOKS[show])
+    names = [str(line.get_label()) for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    drawn.legend(
+        loc="outside lower center",
+        ncols=_legend_columns(names, drawn.get_figwidth()),
+        frameon=False,
+        fontsize=8,
+        handlelength=3.2,
+        title="mean and standard error; hollow: median" if show is None else LOOKS[show],
+        title_fontsize=8,
+    )
     return drawn
 
 

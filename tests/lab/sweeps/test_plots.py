@@ -86,8 +86,9 @@ def test_panels_stand_in_the_columns_and_the_size_that_were_asked_for(results: R
     assert grid(results.plot(times=True, columns=2)) == (2, 4)
     assert tuple(results.plot(size=(5.5, 2.2)).get_size_inches()) == (5.5, 2.2)
     assert tuple(results.plot(size=(5.5, 2.2), against="period").get_size_inches()) == (5.5, 2.2)
-    with pytest.raises(InvalidSetting, match="columns"):
-        results.plot(columns=-1)
+    for wrong in (-1, 0):
+        with pytest.raises(InvalidSetting, match=f"columns .* got {wrong}"):
+            results.plot(columns=wrong)
     with pytest.raises(InvalidSetting, match="size must be a width and a height"):
         results.plot(size=3)
 
@@ -146,6 +147,50 @@ def test_a_grid_of_settings_is_drawn_against_the_setting() -> None:
     assert grid.plot(against="round").axes[0].get_xlabel() == "round"
     assert list(grid.grids()) == ["scale"]
     assert sorted(grid.grids()["scale"].values()) == [0.1, 0.2, 0.5, 1]
+
+
+def test_lines_against_a_setting_have_the_names_of_their_policies() -> None:
+    sweep = Sweep(
+        environments=["gaussian(dim=3, arms=4)"],
+        policies={
+            "ours": "Infex(LinUCB(scale=[0.1, 1]), every(5))",
+            "sampled": "Infex(LinTS(scale=[0.1, 1]), every(5))",
+            "plain": "LinUCB(scale=[0.1, 1])",
+        },
+        horizon=60,
+        seeds=2,
+    )
+    named = sweep.run(workers=1)
+    (cell,) = named.cells
+    lines = {line.name: line for line in named.against("scale").lines}
+    assert list(lines) == ["ours", "sampled", "plain"]
+    for name, line in lines.items():
+        for value, regrets in zip(line.values, line.regrets, strict=True):
+            assert regrets.tolist() == named.regret(cell, f"{name}(scale={value:g})").tolist()
+    assert legend_of(named.plot(against="scale", policies={"ours": "INFEX", "plain": "LinUCB"})) == [
+        "INFEX",
+        "LinUCB",
+    ]
+    assert legend_of(named.plot(against="scale", policies=["ours"])) == ["ours"]
+    assert legend_of(named.plot(against="round", policies={"ours": "INFEX"})) == [
+        "INFEX(scale=0.1)",
+        "INFEX(scale=1)",
+    ]
+    texts = ["Infex(LinUCB(scale=[0.1, 1]), every([5, 9]))", "LinUCB(scale=[0.1, 1])"]
+    plain = Sweep(environments=["gaussian(dim=3, arms=4)"], policies=texts, horizon=60, seeds=2).run(
+        workers=1
+    )
+    assert [line.name for line in plain.against("scale").lines] == [
+        "Infex(LinUCB, every(5))",
+        "Infex(LinUCB, every(9))",
+        "LinUCB",
+    ]
+    assert [line.name for line in plain.against("period").lines] == [
+        "Infex(LinUCB(scale=0.1), every(m))",
+        "Infex(LinUCB, every(m))",
+    ]
+    with pytest.raises(InvalidSetting, match="at least one policy"):
+        plain.plot(policies=[])
 
 
 def test_few_values_of_a_setting_are_no_grid(results: Results) -> None:
@@ -233,8 +278,7 @@ def test_show_and_log_are_kept_to_against_a_setting_too(results: Results, show: 
     ends = np.array([segment[:, 1] for segment in bars.get_segments()])
     np.testing.assert_allclose(ends.T, [low, high], rtol=1e-6)
     word = {"std": "one standard deviation", "interval": "95 % interval", "median": "quartiles"}[show]
-    legend = axes.get_legend()
-    assert legend is not None
+    (legend,) = figure.legends
     assert word in legend.get_title().get_text()
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("period", "final regret")
 
