@@ -434,7 +434,12 @@ class ContextualInstance(BuiltInProblem):
         if self.sets is not None:
             if self.contexts is not None or not isinstance(self.sets, OfferSets):
                 raise InvalidSetting("give either contexts, or sets as OfferSets")
-            content += _rows_of_sets(self.sets, thetas.shape[1], 1)[1]
+            if self.sets.rows.shape[1:] != (1, thetas.shape[1]):
+                raise InvalidSetting(
+                    f"sets must be contexts of {thetas.shape[1]} features, (sets, 1, {thetas.shape[1]}), got "
+                    f"{self.sets.rows.shape}"
+                )
+            content += self.sets.content
         set_fields(
             self,
             thetas=shown(thetas),
