@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -210,8 +209,7 @@ class Results:
                     "a dict of runs, {name: runs}, tells policies apart"
                 )
             seen.add((*shape, policy))
-            name = repr([label, problem, policy, content, run.seed, run.horizon])
-            key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
+            key = digest([label, problem, policy, content, run.seed, run.horizon])
             outcomes.append(outcome_of(run, key, label, policy))
             bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
             facts = {"policy": policy, "horizon": run.horizon, "content": content} | policy_facts(run.policy)

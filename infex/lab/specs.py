@@ -161,7 +161,7 @@ def named(given: object, kind: Kind, name: str | None = None) -> list[Named]:
 
 def _renamed(found: list[Spec], name: str, words: Iterable[Sequence[str]]) -> list[Spec]:
     """Things under a user's name, and what tells them apart if they are several: `mine(scale=0.1)`."""
-    told = words if len(found) > 1 else [()]
+    told = words if len(found) != 1 else [()]
     return [replace(each, label=_called(name, word)) for each, word in zip(found, told, strict=True)]
 
 

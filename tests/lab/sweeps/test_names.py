@@ -140,3 +140,8 @@ def test_the_settings_that_make_a_grid_are_told() -> None:
         "period": [5, 20, 100]
     }
     assert values_of_grids(Results.of([])) == {}
+
+
+def test_an_empty_list_under_a_name_is_an_empty_sweep() -> None:
+    with pytest.raises(InvalidSetting, match="an empty sweep: 0 environments, 0 policies"):
+        Sweep(environments={"none": []}, policies={"none": []})
