@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +11,6 @@ from infex.cli.options import FILE, FOLDER, RoundsOption, context_option, featur
 from infex.cli.output import as_json
 from infex.errors import InvalidSetting
 from infex.files import replace
-
-if TYPE_CHECKING:
-    from infex.lab.planner import Plan
-    from infex.lab.planner.planner import Progress
 
 
 @click.command()
@@ -113,6 +108,9 @@ def plan(
     infex plan --logged year.csv --arm shown --reward euros --arms arms.csv --horizon 1e5
     infex plan --problem "near_ties(dim=5, arms=50)" --base FixedBonusUCB --base default --horizon 2e4
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     from infex.lab.planner import plan as find
     from infex.lab.planner.inputs import read_inputs
 
@@ -120,29 +118,19 @@ def plan(
         raise InvalidSetting("--features, --context, --arm and --reward are of a log: --logged")
     given, words = read_inputs(arms, logged, features, context, arm=arm, reward=reward)
     folder_for(out)
-    answer = _with_progress(
-        lambda progress: find(
-            **given, bases=bases or None, schedules=schedules or None, progress=progress, **question
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        line = bar.add_task("starting", total=1.0)
+        answer = find(
+            **given,
+            bases=bases or None,
+            schedules=schedules or None,
+            progress=lambda words, share: bar.update(line, description=words, completed=share),
+            **question,
         )
-    )
     data = as_json(answer.as_data())
     replace(out / "plan.json", data.encode())
     written = [*answer.write(out), out / "plan.json"]
     click.echo(data if wants_json else "\n".join([*words, str(answer)]))
     click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
-
-
-def _with_progress(run: Callable[[Progress], Plan]) -> Plan:
-    from rich import progress as rich_progress
-    from rich.console import Console
-
-    columns = (
-        rich_progress.TextColumn("{task.description}"),
-        rich_progress.BarColumn(),
-        rich_progress.TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    is_hidden = not console.is_terminal
-    with rich_progress.Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
-        line = bar.add_task("starting", total=1.0)
-        return run(lambda words, share: bar.update(line, description=words, completed=share))

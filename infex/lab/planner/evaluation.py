@@ -20,6 +20,7 @@ from infex.lab.planner.race import (
     is_beyond,
     is_near,
     least,
+    pareto_front,
     problems_in,
     rarest,
 )
@@ -212,13 +213,11 @@ def front(some: Sequence[Candidate], best: Candidate) -> list[Candidate]:
 
     One that was given up met fewer problems; it does not count if it seems as good as the best.
     """
-    losses = [(each.explorations, relative(each, best), each) for each in _rarer(some, best)]
-    found: list[Candidate] = []
-    least_loss = math.inf
-    for _, loss, each in sorted((item for item in losses if item[1] > 1.0), key=lambda item: item[:2]):
-        if not found or loss < least_loss:
-            found, least_loss = [*found, each], loss
-    return [*found, best]
+
+    def loss(candidate: Candidate) -> float:
+        return relative(candidate, best)
+
+    return [*pareto_front([each for each in _rarer(some, best) if loss(each) > 1.0], loss), best]
 
 
 def knee(some: Sequence[Candidate], best: Candidate) -> Candidate | None:

@@ -56,70 +56,61 @@ def read_arms(path: str | Path) -> ArmFile:
 
     Labels are a column that is not of numbers, or is called arm, label, name or id.
     """
+    labels, more = None, ""
     if Path(path).suffix.lower() == ".npy":
-        rows = _array(Path(path))
-        return ArmFile(rows, None, f"{len(rows)} arms of {rows.shape[1]} features")
-    table = _table(Path(path), InvalidArms)
-    names = table.column_names
-    if not table.num_rows:
-        raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(names)}")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidArms(f"{path}: two columns are called {twice!r}")
-    labelled = [name for name in names if name.lower() in LABEL_COLUMNS or not _is_numeric(table, name)]
-    if len(labelled) > 1:
-        raise InvalidArms(
-            f"{path}: at most one column may hold labels (give categories as columns of 0 and 1), got "
-            f"{_samples(table, labelled)}"
-        )
-    features = [name for name in names if name not in labelled]
-    if not features:
-        raise InvalidArms(
-            f"{path}: no column holds numbers, got {_samples(table, names)}; columns are to be separated by "
-            "commas, with decimal points"
-        )
-    rows = np.column_stack([np.asarray(table[name].to_numpy(), np.float64) for name in features])
-    _refuse_holes(rows, features, path)
-    words = f"{len(rows)} arms of {len(features)} features: {_few(features)}"
-    if not labelled:
-        return ArmFile(rows, None, words)
-    labels = ["" if label is None else str(label) for label in table[labelled[0]].to_pylist()]
-    return ArmFile(rows, labels, f"{words}; labels from {labelled[0]}")
-
-
-def _samples(table: pa.Table, names: list[str]) -> str:
-    """Columns with the first entry that is no number."""
-    entries = {name: map(str, table[name].to_pylist()) for name in names}
-    samples = {
-        name: next((word for word in words if not _is_number(word)), "") for name, words in entries.items()
-    }
-    return ", ".join(f"{name} ({sample})" for name, sample in samples.items())
-
-
-def _few(names: list[str]) -> str:
-    """Names of columns, of many only some."""
-    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ..., {names[-1]}"
-
-
-def _refuse_holes(rows: Floats, names: list[str], path: str | Path) -> None:
+        try:
+            rows = np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+        except (OSError, ValueError, TypeError, EOFError):
+            raise InvalidArms(f"{path}: there is no NumPy array of numbers that can be read") from None
+        if rows.ndim != 2:
+            raise InvalidArms(f"{path}: arms must be rows of numbers, got shape {rows.shape}")
+        features = [str(place) for place in range(rows.shape[1])]
+    else:
+        table = _table(Path(path), InvalidArms)
+        names = table.column_names
+        if not table.num_rows:
+            raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(names)}")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidArms(f"{path}: two columns are called {twice!r}")
+        labelled = [name for name in names if name.lower() in LABEL_COLUMNS or not _is_numeric(table, name)]
+        if len(labelled) > 1:
+            raise InvalidArms(
+                f"{path}: at most one column may hold labels (give categories as columns of 0 and 1), got "
+                f"{_samples(table, labelled)}"
+            )
+        features = [name for name in names if name not in labelled]
+        if not features:
+            raise InvalidArms(
+                f"{path}: no column holds numbers, got {_samples(table, names)}; columns are to be separated "
+                "by commas, with decimal points"
+            )
+        rows = np.column_stack([np.asarray(table[name].to_numpy(), np.float64) for name in features])
+        more = f": {_few(features)}"
+        for name in labelled:
+            labels = ["" if label is None else str(label) for label in table[name].to_pylist()]
+            more += f"; labels from {name}"
     bad = np.argwhere(~np.isfinite(rows))
     if bad.size:
         row, column = bad[0]
         raise InvalidArms(
             f"{path}: arms must be finite numbers, got {rows[row, column]:g} or nothing in row {row + 1} of "
-            f"column {names[column]}"
+            f"column {features[column]}"
         )
+    return ArmFile(rows, labels, f"{len(rows)} arms of {len(features)} features{more}")
 
 
-def _array(path: Path) -> Floats:
-    try:
-        rows = np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-    except (OSError, ValueError, TypeError, EOFError):
-        raise InvalidArms(f"{path}: there is no NumPy array of numbers that can be read") from None
-    if rows.ndim != 2:
-        raise InvalidArms(f"{path}: arms must be rows of numbers, got shape {rows.shape}")
-    _refuse_holes(rows, [str(place) for place in range(rows.shape[1])], path)
-    return rows
+def _samples(table: pa.Table, names: list[str]) -> str:
+    """Columns with the first entry that is no number."""
+    entries = ((name, map(str, table[name].to_pylist())) for name in names)
+    return ", ".join(
+        f"{name} ({next((word for word in words if not _is_number(word)), '')})" for name, words in entries
+    )
+
+
+def _few(names: list[str]) -> str:
+    """Names of columns, of many only some."""
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ..., {names[-1]}"
 
 
 def _table(path: Path, error: type[Exception]) -> pa.Table:

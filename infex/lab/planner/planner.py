@@ -8,27 +8,16 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from infex.checks import whole
 from infex.errors import InfexError, InvalidSetting, LargeReward
 from infex.features import FeatureMap
-from infex.lab.environments import ContextualInstance, Environment, Instance, LinearInstance
-from infex.lab.planner.beliefs import Belief, Problems, belief, given_problem
-from infex.lab.planner.evaluation import MENU_FACTORS, Evaluation, cost, evaluate, ratio
-from infex.lab.planner.race import PROBLEMS_TO_SETTLE, Candidate, Race, candidates, delta_at
-from infex.lab.planner.report import (
-    Arm,
-    Plan,
-    Question,
-    Tried,
-    code_of,
-    doubts,
-    most_explorations,
-    reasons,
-    rounds_of,
-)
+from infex.lab.environments import Environment, Instance
+from infex.lab.planner.beliefs import Problems, belief, given_problem
+from infex.lab.planner.evaluation import MENU_FACTORS, Evaluation, evaluate
+from infex.lab.planner.race import Candidate, Race, candidates, delta_at
+from infex.lab.planner.report import Plan, Question, most_explorations
 from infex.lab.simulation import play_many
 from infex.lab.simulation.compiled import plan_of
 from infex.lab.simulation.copies import own_copies
@@ -144,7 +133,7 @@ def plan(
         factor=max(keep_within, *MENU_FACTORS),
         seconds=RACING_SHARE * question.seconds,
     )
-    return _answer(question, source, _evaluated(question, race, progress))
+    return Plan.of(question, _evaluated(question, race, progress))
 
 
 def _try_out(entered: list[Candidate], source: Problems, question: Question) -> None:
@@ -187,69 +176,3 @@ def _evaluated(question: Question, race: Race, progress: Progress | None) -> Eva
         met = evaluation.fresh(evaluation.chosen).regret.size
         evaluation.play(race.levels, evaluation.affordable(race.levels, min(LEVEL_PROBLEMS, met), left))
     return evaluation
-
-
-def _answer(question: Question, source: Problems, evaluation: Evaluation) -> Plan:
-    race, chosen, best = evaluation.race, evaluation.chosen, evaluation.best
-    shown = {"recommended": evaluation.fresh(chosen), "best": evaluation.fresh(best), **evaluation.references}
-    regret = {name: each.regret for name, each in shown.items() if each.regret.size}
-    tried = [
-        Tried(
-            each.label,
-            each.explorations,
-            int(each.regret.size),
-            each.rounds,
-            each.mean,
-            float(each.cost.mean()),
-            each in race.alive,
-        )
-        for each in race.entered
-        if each.rounds
-    ]
-    return Plan(
-        recommended=chosen.label,
-        policy=chosen.policy,
-        code=code_of(chosen.policy, chosen.label),
-        best=best.label,
-        settled=not doubts(evaluation),
-        open=evaluation.open(),
-        explorations=chosen.explorations,
-        horizon=race.horizon,
-        rounds=chosen.rounds,
-        keep_within=question.keep_within,
-        longest=source.longest,
-        menu=evaluation.menu(),
-        levels=evaluation.levels(),
-        candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
-        regret={name: cost(each) for name, each in regret.items()},
-        against={
-            name: cost(regret["recommended"], each) for name, each in regret.items() if name != "recommended"
-        },
-        times_best={name: ratio(each, regret["best"]) for name, each in regret.items()},
-        arms=_best_arms(source, evaluation.pool.drawn),
-        when=rounds_of(chosen.policy, race.horizon),
-        why=reasons(evaluation),
-        question=question,
-    )
-
-
-def _best_arms(source: Problems, problems: Sequence[Any]) -> tuple[Arm, ...]:
-    """How often each arm was the best, in problems or in rounds of them, most often first.
-
-    Nothing where arms are drawn for each problem, or the problem is a user's own.
-    """
-    if not isinstance(source, Belief) or (source.arms is None and source.offers is None):
-        return ()
-    wins = np.zeros(source.count)
-    for problem in problems if source.offers is None else problems[:PROBLEMS_TO_SETTLE]:
-        if isinstance(problem, LinearInstance):
-            means = problem.means[None]
-        elif isinstance(problem, ContextualInstance):
-            assert problem.sets is not None
-            means = problem.sets.rows[:, 0] @ problem.thetas.T
-        else:
-            means = problem.sets @ problem.theta
-        wins += np.bincount(np.argmax(means, axis=1), minlength=source.count)
-    names = source.labels or [str(place) for place in range(source.count)]
-    arms = [Arm(name, float(share)) for name, share in zip(names, wins / wins.sum(), strict=True)]
-    return tuple(sorted(arms, key=lambda arm: -arm.best))

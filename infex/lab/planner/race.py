@@ -310,6 +310,15 @@ def rarest(some: Sequence[Candidate], best: Candidate, factor: float) -> Candida
     return min([best, *near], key=lambda each: (each.explorations, each.shrunk_mean()))
 
 
+def pareto_front(some: Iterable[Candidate], loss: Callable[[Candidate], float]) -> list[Candidate]:
+    """Those that none beats both in explorations and in loss, the rarest first and the least loss last."""
+    found: list[Candidate] = []
+    for each in sorted(some, key=lambda each: (each.explorations, loss(each))):
+        if not found or loss(each) < loss(found[-1]):
+            found.append(each)
+    return found
+
+
 def _gaps(one: Candidate, other: Candidate, factor: float) -> Floats:
     n = min(one.regret.size, other.regret.size)
     gaps: Floats = one.regret[:n] - factor * other.regret[:n]
@@ -318,14 +327,18 @@ def _gaps(one: Candidate, other: Candidate, factor: float) -> Floats:
 
 def is_clearly_above(values: Floats, limit: float) -> bool:
     """Is the mean of values greater than a limit, by a one-sided t-test?"""
-    return float(values.mean()) - _errors_that_show(values.size) * _error(values) > limit
+    errors = student(1.0 - ERROR_CHANCE, values.size - 1)
+    return float(values.mean()) - errors * _error(values) > limit
 
 
+@lru_cache(maxsize=64)
 def student(chance: float, freedom: int) -> float:
     """The quantile of Student's law, by four terms about the normal one: 3.16 for 3.18 at 0.975 and 3.
 
     (Abramowitz and Stegun, 1964, 26.7.5.)
     """
+    if not freedom:
+        return math.inf
     z = NormalDist().inv_cdf(chance)
     terms = (
         (z**3 + z) / 4,
@@ -334,12 +347,6 @@ def student(chance: float, freedom: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, 1))
-
-
-@lru_cache(maxsize=64)
-def _errors_that_show(problems: int) -> float:
-    """How many standard errors make a difference clear."""
-    return student(1.0 - ERROR_CHANCE, problems - 1) if problems > 1 else math.inf
 
 
 def _error(values: Floats) -> float:
@@ -545,11 +552,7 @@ class Race:
         They are taken from those that played all rounds and are allowed.
         """
         done = [each for each in alive if each.rounds == self.horizon and self.is_allowed(each)]
-        found: list[Candidate] = []
-        for candidate in sorted(done, key=lambda each: (each.explorations, each.shrunk_mean())):
-            if not found or candidate.shrunk_mean() < found[-1].shrunk_mean():
-                found.append(candidate)
-        return found
+        return pareto_front(done, Candidate.shrunk_mean)
 
     def is_allowed(self, candidate: Candidate) -> bool:
         """Is its loss in exploring rounds within the limit, in the mean?"""

@@ -10,12 +10,16 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
+import numpy as np
+
 from infex import registry
 from infex._stats import Interval
 from infex.checks import real, set_fields, whole
 from infex.files import replace
-from infex.lab.planner.evaluation import Cost, Evaluation, Figures, MenuEntry
-from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, is_within
+from infex.lab.environments import ContextualInstance, LinearInstance
+from infex.lab.planner.beliefs import Belief, Problems
+from infex.lab.planner.evaluation import Cost, Evaluation, Figures, MenuEntry, cost, ratio
+from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candidate, is_within
 from infex.lab.text import paragraph, text_table
 from infex.pages import breakable, chart, rounded, shell, table
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
@@ -105,6 +109,12 @@ class Tried(NamedTuple):
     cost: float
     alive: bool
 
+    @staticmethod
+    def of(each: Candidate, alive: bool) -> Tried:
+        """Those of a candidate that was played."""
+        problems, cost = int(each.regret.size), float(each.cost.mean())
+        return Tried(each.label, each.explorations, problems, each.rounds, each.mean, cost, alive)
+
 
 class Arm(NamedTuple):
     """One of the arms, and in what share of the simulated problems it was the best."""
@@ -153,6 +163,38 @@ class Plan:
     when: str
     why: str
     question: Question
+
+    @staticmethod
+    def of(question: Question, evaluation: Evaluation) -> Plan:
+        """The plan that a race and its evaluation come to."""
+        race, chosen, best = evaluation.race, evaluation.chosen, evaluation.best
+        runs = {"recommended": evaluation.fresh(chosen), "best": evaluation.fresh(best)}
+        regret = {name: each.regret for name, each in (runs | evaluation.references).items() if each.rounds}
+        others = {name: each for name, each in regret.items() if name != "recommended"}
+        tried = [Tried.of(each, each in race.alive) for each in race.entered if each.rounds]
+        return Plan(
+            recommended=chosen.label,
+            policy=chosen.policy,
+            code=code_of(chosen.policy, chosen.label),
+            best=best.label,
+            settled=not doubts(evaluation),
+            open=evaluation.open(),
+            explorations=chosen.explorations,
+            horizon=race.horizon,
+            rounds=chosen.rounds,
+            keep_within=question.keep_within,
+            longest=race.pool.source.longest,
+            menu=evaluation.menu(),
+            levels=evaluation.levels(),
+            candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
+            regret={name: cost(each) for name, each in regret.items()},
+            against={name: cost(regret["recommended"], each) for name, each in others.items()},
+            times_best={name: ratio(each, regret["best"]) for name, each in regret.items()},
+            arms=_best_arms(race.pool.source, evaluation.pool.drawn),
+            when=rounds_of(chosen.policy, race.horizon),
+            why=reasons(evaluation),
+            question=question,
+        )
 
     def __repr__(self) -> str:
         state = "settled" if self.settled else "not settled"
@@ -276,6 +318,28 @@ class Plan:
         for path, data in files.items():
             replace(path, data)
         return list(files)
+
+
+def _best_arms(source: Problems, problems: Sequence[Any]) -> tuple[Arm, ...]:
+    """How often each arm was the best, in problems or in rounds of them, most often first.
+
+    Nothing where arms are drawn for each problem, or the problem is a user's own.
+    """
+    if not isinstance(source, Belief) or (source.arms is None and source.offers is None):
+        return ()
+    wins = np.zeros(source.count)
+    for problem in problems if source.offers is None else problems[:PROBLEMS_TO_SETTLE]:
+        if isinstance(problem, LinearInstance):
+            means = problem.means[None]
+        elif isinstance(problem, ContextualInstance):
+            assert problem.sets is not None
+            means = problem.sets.rows[:, 0] @ problem.thetas.T
+        else:
+            means = problem.sets @ problem.theta
+        wins += np.bincount(np.argmax(means, axis=1), minlength=source.count)
+    names = source.labels or [str(place) for place in range(source.count)]
+    arms = [Arm(name, float(share)) for name, share in zip(names, wins / wins.sum(), strict=True)]
+    return tuple(sorted(arms, key=lambda arm: -arm.best))
 
 
 # Words
