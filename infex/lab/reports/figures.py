@@ -131,6 +131,7 @@ LINES_WITHOUT_MARKERS = 6
 MARKERS = "os^vDPX<>ph*"
 MARKS_OF_A_LINE = 4  # markers and whiskers, spread over its rounds
 INCHES_OF_A_TICK = 0.8
+MOST_TICKS_OF_A_PANEL = 5
 MOST_COLUMNS = 3  # of panels, unless more are asked for
 
 
@@ -265,10 +266,11 @@ def _scale_regret(axes: Axes, strips: Sequence[Band], log: bool) -> None:
 
 def _most_ticks(axes: Axes) -> int:
     """How many numbers have room below a panel."""
-    spec = axes.get_subplotspec()
-    columns = 1 if spec is None else spec.get_gridspec().ncols
-    width = axes.get_figure(root=True).get_figwidth() / columns
-    return max(2, min(5, int(width / INCHES_OF_A_TICK)))
+    spec, drawn = axes.get_subplotspec(), axes.get_figure(root=True)
+    if spec is None or drawn is None:
+        return MOST_TICKS_OF_A_PANEL
+    width = drawn.get_figwidth() / spec.get_gridspec().ncols
+    return max(2, min(MOST_TICKS_OF_A_PANEL, int(width / INCHES_OF_A_TICK)))
 
 
 def _draw_times(
