@@ -558,9 +558,14 @@ def front_figure(plan: Plan) -> Figure:
             axes.errorbar(series["x"], y, yerr=reach, lw=1, elinewidth=1, **style)
     for limit, dash in zip(data["limits"], ((4, 2), (1, 2)), strict=False):
         axes.axhline(limit["y"], color=soft, lw=1, dashes=dash, label=limit["name"])
-    axes.set(xscale="log", yscale="log", xlabel=data["x"]["label"], ylabel=data["y"]["label"])
-    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
+    axes.set(xlabel=data["x"]["label"], ylabel=data["y"]["label"])
+    for name, axis, set_scale in (("x", axes.xaxis, axes.set_xscale), ("y", axes.yaxis, axes.set_yscale)):
+        if any(0 in series[name] for series in data["series"]):  # no explorations, or no regret
+            set_scale("symlog", linthresh=1)
+        else:
+            set_scale("log")
+            low, high = axis.get_view_interval()
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
         axis.set_major_formatter(FuncFormatter(lambda value, place: said(value)))
         axis.set_minor_formatter(NullFormatter())
     axes.spines[["top", "right"]].set_visible(False)

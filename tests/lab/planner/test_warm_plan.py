@@ -17,6 +17,7 @@ from infex.lab.environments import LinearInstance, changing
 from infex.lab.planner.beliefs import Belief, belief, belief_of_log
 from infex.lab.planner.inputs import read_logged
 from infex.lab.planner.race import Candidate, is_within
+from infex.lab.planner.report import front_figure
 from infex.logs import Log, write
 from infex.models.ridge import RidgeModel
 from infex.policies import UCB1
@@ -68,6 +69,24 @@ def test_a_log_that_has_taught_enough_needs_no_exploration() -> None:
     assert none.explorations == 0
     with pytest.raises(InvalidSetting, match="nothing to plan but"):
         plan(arms, horizon=500, noise=0.5, seconds=0.3, max_count=0, workers=1)
+
+
+def test_no_exploration_at_all_has_a_place_in_the_picture() -> None:
+    """Zero has none on a log scale: matplotlib warned, and left out what is recommended."""
+    arms, which, rewards = shop(4000)
+    answer = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=0.6, workers=1)
+    assert answer.explorations == 0
+    (axes,) = front_figure(answer).axes
+    low, high = axes.get_xlim()
+    assert low <= 0 < high
+
+
+def test_a_log_without_rewards_teaches_nothing() -> None:
+    """Empty lists were no indices: an IndexError of NumPy's."""
+    known = belief(np.eye(2), None, None, None, None, 1.0, ([], []))
+    assert (known.logged, known.noise) == (0, 1.0)
+    assert known.mean is not None
+    np.testing.assert_array_equal(known.mean, np.zeros(2))
 
 
 def test_what_loses_nothing_is_within_any_factor() -> None:
