@@ -291,7 +291,7 @@ def _draw_times(
     few = few[:: -(-len(few) // _most_ticks(axes))]
     axes.set_xticks(few, list(map(EngFormatter("s"), few)))
     axes.set_xticks([], minor=True)
-    axes.set_xlabel("computation time of a run")
+    axes.set_xlabel("time of a run")
     _plain_frame(axes)
     axes.set_axisbelow(True)
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def test_an_environment_of_ones_own_is_called_by_one_thread_at_once_and_left_as_
                 overlaps.append(t)
                 return super().means(t, arms)
             self.top = min(self.top, 0.6)
-            threading.Event().wait(0)  # another thread may go on here
+            os.sched_yield()  # another thread may go on here
             inside.release()
             return super().means(t, arms)
 
