@@ -404,7 +404,8 @@ def _settings(records: Iterable[Facts]) -> dict[str, str]:
     for record in records:
         for word, value in record.items():
             if value is not None:
-                values.setdefault(word, {})[setting_text(value)] = None
+                text = value if isinstance(value, str) else setting_text(value)
+                values.setdefault(word, {})[text] = None
     return {word: " or ".join(texts) for word, texts in values.items()}
 
 
