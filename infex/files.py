@@ -36,6 +36,8 @@ def replacing(target: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """A file beside the target; once all is written it is brought to the disk, and takes its place."""
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder: name a file", str(target))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open(beside, "x+b") as file:

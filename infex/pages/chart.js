@@ -359,9 +359,10 @@ function drawDots(inside, data, each, x, y) {
   });
 }
 
-// What bands would say, as bars behind the last point, where lines are many.
+// What bands would say, as bars behind the last point, where lines are many. They are named below the ticks, whose last
+// stands where the bars begin.
 function drawEnds(svg, banded, box, y) {
-  add(svg, "text", { x: box.right + 10, y: box.bottom + LINE, "text-anchor": "end" }, "at the end");
+  add(svg, "text", { x: box.right + 10, y: box.height - 5, "text-anchor": "end" }, "at the end");
   banded.forEach((each, place) => {
     const x = box.end + 6 + ((box.right - box.end - 8) * place) / banded.length, last = each.y.length - 1, colour = each.colour ?? 0;
     add(svg, "line", { class: "end", x1: x, x2: x, y1: y.at(each.low[last]), y2: y.at(each.high[last]), stroke: colour });

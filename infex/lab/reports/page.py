@@ -15,13 +15,17 @@ import numpy as np
 
 from infex.files import replace
 from infex.lab import paper
+from infex.lab.environments import PROBLEMS
 from infex.lab.paper import Verdict
 from infex.lab.reports.series import LOOKS, STEEPEST, Look, line_and_band, strip, styles
 from infex.lab.results import Cell, Results
 from infex.lab.simulation.simulator import cores
+from infex.lab.specs import Facts
 from infex.pages import breakable, chart, rounded, shell, table, tools
+from infex.registry import setting_text
 
-DEFAULT_TITLE = "Infrequent exploration in linear bandits"
+DEFAULT_TITLE = "Regret of bandit policies"
+INFEX_TITLE = "Infrequent exploration in linear bandits"  # where a policy explores by a schedule
 CLAIMS_HEADING = "The paper's claims on these runs"
 INFEX_EXPLAINED = (
     "INFEX explores infrequently: in most rounds it plays the arm that looks best so far, and only in the "
@@ -30,21 +34,21 @@ INFEX_EXPLAINED = (
     "m = 20. "
 )
 CELLS_EXPLAINED = (
-    "A cell is one kind of problem: in it, each of K arms is described by d numbers, and its mean reward is "
-    "a linear function of them. All policies of a cell met the same problems and the same noise, one for "
-    "each seed. Regret is the pseudo-regret: what was lost, in means, against always playing the best arm; "
-    "less is better."
+    "A cell is one kind of problem: in it, each of K arms is described by d numbers{linear}. All policies of "
+    "a cell met the same problems and the same noise, one for each seed. Regret is the pseudo-regret: what "
+    "was lost, in means, against always playing the best arm; less is better."
 )
 LINES_EXPLAINED = (
     "Lines are means over seeds. Bands are one standard deviation to each side, the 95 % interval of the "
     "mean, or quartiles about the median, as you choose; where more than nine lines are shown, bars behind "
-    "the last round tell it in their place. Greedy's regret is a mixture of near-zero and linear runs, so "
-    "look at medians too."
+    "the last round tell it in their place."
 )
+GREEDY_EXPLAINED = "Greedy's regret is a mixture of near-zero and linear runs, so look at medians too."
 DIFFERENCES_EXPLAINED = (
     "Differences are paired: both policies met the same problems. Brackets hold a 95 % bootstrap-t interval "
     "of a mean, which needs 12 seeds and is not corrected for the number of comparisons (results.tests is)."
 )
+LINEAR_KINDS = {*PROBLEMS, "LinearInstance", "ChangingInstance", "ContextualInstance"} - {"misspecified"}
 GRID_EXPLAINED = (
     "Of a grid of settings, the charts by round show the policies that are the lowest in some cell; choose "
     "a name to see others."
@@ -66,7 +70,7 @@ def write_report(results: Results, folder: Path, show: Look = "std", log: bool =
 
 def report_page(results: Results) -> str:
     """The report as one HTML page, with the claims of the paper that these runs can tell of."""
-    title = results.about.get("title") or DEFAULT_TITLE
+    title = results.about.get("title") or (INFEX_TITLE if results.rules else DEFAULT_TITLE)
     if claims := paper.verdicts(results):
         return page(results, title, claims, paper.caveat(results))
     return page(results, title, paper.changing_verdicts(results), heading=paper.CHANGING_HEADING)
@@ -88,14 +92,17 @@ def page(
     names = [{"name": policy, "shown": policy in chosen} | look for policy, look in looks.items()]
     problems = "1 problem" if len(results.cells) == 1 else f"{len(results.cells)} problems"
     counted = f"{len(results.finals):,} runs of {_horizons(results.about)} rounds: {problems}"
+    lines = [LINES_EXPLAINED]
+    lines += [GREEDY_EXPLAINED] if _has_greedy(results) else []
+    lines += [GRID_EXPLAINED] if varied else []
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{escape((INFEX_EXPLAINED if results.rules else '') + CELLS_EXPLAINED)}</p>",
+        f"<p>{escape(_introduction(results))}</p>",
         f'<p class="soft">{escape(counted)}, {len(results.policies)} policies.</p>',
         _failures(results.failures),
         _claims(verdicts, caveat, heading),
         "<h2>Regret and computation time</h2>",
-        f"<p>{escape(LINES_EXPLAINED)}{' ' + GRID_EXPLAINED if varied else ''}</p>",
+        f"<p>{escape(' '.join(lines))}</p>",
         f"<p>{escape(_time(results.about))} A short mark is one run, a dot the median.</p>",
         "<div>",  # the tools stay in sight up to its end
         tools(
@@ -113,11 +120,33 @@ def page(
         f"<p>{escape(DIFFERENCES_EXPLAINED)}</p>",
         _table(results),
         "<h2>How it was run</h2>",
-        _facts(results.about),
+        _facts(results),
         "<h2>How to cite it</h2>",
         f'<pre id="bibtex" tabindex="0">{escape(bibtex(results.about))}</pre>',
     ]
     return shell(title, parts)
+
+
+def _introduction(results: Results) -> str:
+    """What a cell and regret are; what INFEX is, where it was played; and how many problems are linear."""
+    linear = sum(_is_linear(results.problem(cell)) for cell in results.cells)
+    words = ""
+    if linear == len(results.cells):
+        words = ", and its mean reward is a linear function of them"
+    elif linear:
+        words = f"; in {linear} of {len(results.cells)} cells its mean reward is a linear function of them"
+    return (INFEX_EXPLAINED if results.rules else "") + CELLS_EXPLAINED.format(linear=words)
+
+
+def _is_linear(problem: Facts) -> bool:
+    """Is it known that means are linear in the features, as in a built-in problem without its own mean?"""
+    kind, link, mean = (problem.get(f"environment_{name}") for name in ("kind", "link", "mean"))
+    return kind in LINEAR_KINDS and link == "linear" and mean is None
+
+
+def _has_greedy(results: Results) -> bool:
+    kinds = {each["policy"]: each.get("kind", "") for each in results.settings["policies"]}
+    return any(kinds.get(policy, policy) == "Greedy" for policy in results.policies)
 
 
 # Charts
@@ -270,7 +299,9 @@ def _table(results: Results) -> str:
 
 def _difference(results: Results, cell: Cell, policy: str, other: str | None) -> str:
     """The paired difference from another policy, if there is one of that name and both played some seed."""
-    if other in (None, policy) or results.names_several(other) or not results.has(cell, other):
+    if other is None or results.names_several(other) or not results.has(cell, other):
+        return ""
+    if results.known(other) == policy:
         return ""
     gap = results.compare(cell, policy, other)
     if not gap.pairs:
@@ -315,15 +346,14 @@ def _horizons(about: dict[str, Any]) -> str:
     return " and ".join(f"{each:,}" for each in (given if isinstance(given, list | tuple) else [given]))
 
 
-def _facts(about: dict[str, Any]) -> str:
+def _facts(results: Results) -> str:
     """How a sweep was run, as far as it is known; seeds as first and last if none between them is missing."""
+    about = results.about
     seeds = sorted(about.get("seeds", []))
     listed = ", ".join(map(str, seeds))
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         listed = f"{seeds[0]} to {seeds[-1]}"
     facts = {
-        "Environments": "; ".join(about.get("environments", [])),
-        "Policies": "; ".join(about.get("policies", [])),
         "Horizon": f"{_horizons(about)} rounds",
         "Seeds": f"{len(seeds)}: {listed}" if seeds else "",
         "Ridge penalty": about.get("penalty", ""),
@@ -334,8 +364,55 @@ def _facts(about: dict[str, Any]) -> str:
         "Machine": about.get("machine", ""),
         "Command": about.get("command", ""),
     }
-    items = (f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>" for name, fact in facts.items() if fact)
-    return f'<dl class="facts">{"".join(items)}</dl>'
+    items = [("Environments", _problems(results)), ("Policies", _policies(results))]
+    items += [(name, escape(str(fact))) for name, fact in facts.items() if fact]
+    inner = "".join(f"<dt>{escape(name)}</dt><dd>{fact}</dd>" for name, fact in items)
+    return f'<dl class="facts">{inner}</dl>'
+
+
+def _problems(results: Results) -> str:
+    """Each problem by its name, with its kind, shape and settings."""
+    names = [*results.about.get("environments", []), *(cell.environment for cell in results.cells)]
+    items = []
+    for name in dict.fromkeys(names):
+        cells = [cell for cell in results.cells if cell.environment == name]
+        records = [each for each in results.settings["environments"] if each["environment"] == name]
+        shapes = [{"dim": cell.dim, "arms": cell.arms} for cell in cells]
+        known = {word.removeprefix("environment_"): text for word, text in _settings(records).items()}
+        kind = known.pop("kind", "")
+        known.pop("environment", None)
+        items.append(_item(name, kind, _settings(shapes) | known))
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def _policies(results: Results) -> str:
+    """Each policy by its name, with its kind, its base and schedule if it has them, and its settings."""
+    items = []
+    for name in dict.fromkeys([*results.about.get("policies", []), *results.policies]):
+        known = _settings([each for each in results.settings["policies"] if each["policy"] == name])
+        parts = [known.pop(part) for part in ("base", "schedule") if part in known]
+        kind = known.pop("kind", "")
+        for word in ("policy", "horizon", "penalty", "estimator", "content"):  # told elsewhere
+            known.pop(word, None)
+        items.append(_item(name, f"{kind}({', '.join(parts)})" if parts else kind, known))
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def _settings(records: Iterable[Facts]) -> dict[str, str]:
+    """The settings of records of one name as text; of one that differs among them, all its values."""
+    values: dict[str, dict[str, None]] = {}
+    for record in records:
+        for word, value in record.items():
+            if value is not None:
+                text = value if isinstance(value, str) else setting_text(value)
+                values.setdefault(word, {})[text] = None
+    return {word: " or ".join(texts) for word, texts in values.items()}
+
+
+def _item(name: str, kind: str, settings: dict[str, str]) -> str:
+    words = ", ".join(f"{word}={text}" for word, text in settings.items())
+    more = f' <span class="soft">{escape(words)}</span>' if words else ""
+    return f"<li><b>{escape(name)}</b>{': ' if kind or words else ''}{escape(kind)}{more}</li>"
 
 
 PAPER_ENTRY = """\
