@@ -73,7 +73,7 @@ class Program(LazyGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command; each warning of infex is shown once, other warnings never."""
-        sys.path.insert(0, "")  # finds `package.module:object` in the current folder
+        sys.path.append("")  # finds `package.module:object` in the current folder, and shadows no library
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.filterwarnings("always", category=InfexWarning)

@@ -116,6 +116,11 @@ def plan(
 
     if logged is None and (features is not None or context or (arm, reward) != ("arm", "reward")):
         raise InvalidSetting("--features, --context, --arm and --reward are of a log: --logged")
+    _one_source(
+        {"--arms": arms, "--logged": logged},
+        {f"--{name.replace('_', '-')}": question[name] for name in ("dim", "arms_count")},
+        {"--problem": question["problem"]},
+    )
     given, words = read_inputs(arms, logged, features, context, arm=arm, reward=reward)
     folder_for(out)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -134,3 +139,20 @@ def plan(
     written = [*answer.write(out), out / "plan.json"]
     click.echo(data if wants_json else "\n".join([*words, str(answer)]))
     click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
+
+
+def _one_source(*sources: dict[str, object]) -> None:
+    """Refuses a question that has no problem to simulate, or more than one."""
+    given = [[option for option, value in each.items() if value is not None] for each in sources]
+    some = [options for options in given if options]
+    if len(some) > 1:
+        raise InvalidSetting(
+            f"{some[0][0]} and {some[1][0]} each say what is simulated: give --arms or --logged, or --dim "
+            "with --arms-count, or --problem"
+        )
+    if not some or len(given[1]) == 1:
+        got = f"got {given[1][0]} alone" if some else "got none of these"
+        raise InvalidSetting(
+            "say what is simulated: --arms or --logged, or both of --dim and --arms-count, or --problem; "
+            + got
+        )

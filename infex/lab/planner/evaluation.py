@@ -154,6 +154,7 @@ class MenuEntry(NamedTuple):
 
 MENU_FACTORS = (1.1, 1.25, 1.5)  # of the least regret, within which the least exploration is named
 LEAST_REGRET, KNEE = "least regret", "the knee"
+LEAST_ALLOWED = "least regret within max_cost"
 
 
 def menu(
@@ -256,9 +257,9 @@ REFERENCE_SHARE = 0.03  # of the time, that what is compared with may take
 class Evaluation:
     """The candidates of a menu, played on problems of their own: all of them the same ones.
 
-    `entries` are those of the menu by their names, `chosen` is the recommended one, and `nearest` comes
-    nearest to the best of those that explore less often, where the best is recommended. `references` are what
-    a plan compares with.
+    The race proposes who is `judged`, and which of them to recommend (`proposed`). Once they have played,
+    `entries` are those of the menu by their names, and `chosen` is the recommended one. `references` are
+    what a plan compares with.
     """
 
     def __init__(
@@ -267,9 +268,13 @@ class Evaluation:
         self.race, self.keep_within = race, keep_within
         self.pool = Pool(race.pool.source, race.pool.seed, place)
         self.entries = menu(race.fit, race.levels, keep_within, refused)
+        self.proposed = self.entries[within_name(keep_within)]
         if place == MOST_EVALUATIONS:
-            self.entries[within_name(keep_within)] = self.best
-        self.nearest = nearest([*race.fit, *race.levels], self.best) if self.chosen is self.best else None
+            self.proposed = self.best
+        self.chosen = self.proposed
+        rival = nearest([*race.fit, *race.levels], self.best) if self.proposed is self.best else None
+        named = [self.proposed, *self.entries.values()]
+        self.judged = list(dict.fromkeys(named if rival is None else [*named, rival]))
         self.rounds = self.best.rounds
         self.references: dict[str, Candidate] = {}
         self._fresh: dict[str, Candidate] = {}
@@ -281,9 +286,15 @@ class Evaluation:
         return self.entries[LEAST_REGRET]
 
     @property
-    def chosen(self) -> Candidate:
-        """The recommended one."""
-        return self.entries[within_name(self.keep_within)]
+    def nearest(self) -> Candidate | None:
+        """Where the best is recommended, the one of least regret on fresh problems that explores less often.
+
+        It is one of those judged and, if any of them is, within `max_cost`.
+        """
+        if self.chosen is not self.best:
+            return None
+        rarer = [each for each in self._allowed() if each.explorations < self.best.explorations]
+        return min(rarer, key=lambda each: self.fresh(each).mean, default=None)
 
     def fresh(self, candidate: Candidate) -> Candidate:
         """The candidate with its runs on the fresh problems, if any."""
@@ -306,48 +317,51 @@ class Evaluation:
         return math.floor(min(max(problems_in(seconds, unfinished, self.race.workers), 1.0), most))
 
     def confirms(self, seconds: float) -> bool:
-        """Plays fresh problems with all of the menu; does the recommended one keep its promise?
+        """Plays fresh problems with all that are judged; does what was proposed keep its promise?
 
-        A few problems first: if these show that it does not, the best of the race keeps its name. Else the
-        name of least regret goes to the one that has it on the fresh problems.
+        A few problems first: if these show that it does not, that is all. Else every name on the menu goes
+        to the one that deserves it on the fresh problems, and the promise is kept if the recommended one
+        explores no more often than what was proposed.
         """
         begun = time.monotonic()
-        some = [*self.entries.values(), *([] if self.nearest is None else [self.nearest])]
-        some = list(dict.fromkeys(some))
+        some, best = self.judged, self.best
         problems = self.affordable(some, MOST_FRESH, seconds)
         for part, errors in LOOKS:
             few = math.ceil(part * problems)
             self.play(some, few)
-            if self.chosen is not self.best and not self._is_near(self.chosen, errors):
+            if self.proposed is not best and not is_near(
+                self.fresh(self.proposed), self.fresh(best), self.keep_within, errors
+            ):
                 return False
         left = begun + seconds - time.monotonic()
         self.play(some, few + self.affordable(some, MOST_FRESH - few, left), begun + seconds)
-        self._rename(min(some, key=lambda each: self.fresh(each).mean))
-        return self.chosen is self.best or self._holds(self.chosen)
+        self._name()
+        return self.proposed is best or self.chosen.explorations <= self.proposed.explorations
 
-    def _is_near(self, candidate: Candidate, errors: float) -> bool:
-        """Is its regret on fresh problems within `keep_within`, give or take some standard errors?"""
-        return is_near(self.fresh(candidate), self.fresh(self.best), self.keep_within, errors)
+    def _allowed(self) -> list[Candidate]:
+        """Those judged that keep `max_cost` on the fresh problems; all of them if none does."""
+        return [each for each in self.judged if self.race.is_allowed(self.fresh(each))] or self.judged
 
-    def _holds(self, candidate: Candidate) -> bool:
-        """Is it within all limits in the mean over the fresh problems?"""
-        return self._is_near(candidate, 0.0) and self.race.is_allowed(self.fresh(candidate))
+    def _name(self) -> None:
+        """Gives the names of the menu, and the recommendation, by the regret on the fresh problems alone."""
 
-    def _rename(self, best: Candidate) -> None:
-        """Gives the name of least regret to another, and all names of those that explore as often or more."""
-        if best is self.best:
-            return
-        most = best.explorations if self.race.is_allowed(self.fresh(best)) else math.inf
-        self.entries = {
-            name: best if each.explorations >= most else each for name, each in self.entries.items()
-        } | {LEAST_REGRET: best}
-        self.nearest = None
+        def regret(candidate: Candidate) -> float:
+            return self.fresh(candidate).mean
 
-    def prefer_nearest(self) -> None:
-        """Recommends the nearest in place of the best, if it keeps the promise on the same problems."""
-        if self.nearest is not None and self._holds(self.nearest):
-            self.entries[within_name(self.keep_within)] = self.nearest
-            self.nearest = None
+        best, allowed, bend = min(self.judged, key=regret), self._allowed(), self.entries.get(KNEE)
+        first = min(allowed, key=regret)
+        self.entries = {LEAST_REGRET: best} | ({} if first is best else {LEAST_ALLOWED: first})
+        for factor in sorted({*MENU_FACTORS, self.keep_within}):
+            near = [each for each in allowed if regret(each) <= factor * regret(best)]
+            if near:
+                self.entries[within_name(factor)] = min(
+                    near, key=lambda each: (each.explorations, regret(each))
+                )
+        if bend is not None and not any(
+            each.explorations <= bend.explorations and regret(each) < regret(bend) for each in self.judged
+        ):
+            self.entries[KNEE] = bend
+        self.chosen = self.entries.get(within_name(self.keep_within), first)
 
     def compare_with(self, name: str, policy: Policy, explorations: int, seconds: float) -> None:
         """Plays a reference on as many fresh problems as the time allows; on none if one takes long."""
@@ -403,5 +417,4 @@ def evaluate(race: Race, keep_within: float, deadline: float) -> Evaluation:
         if evaluation.confirms(EVALUATION_SHARE * (deadline - time.monotonic())):
             break
         refused.append(chosen)
-    evaluation.prefer_nearest()
     return evaluation

@@ -22,7 +22,7 @@ from infex.lab.planner.evaluation import Cost, Evaluation, Figures, MenuEntry, c
 from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candidate, is_within
 from infex.lab.text import paragraph, text_table
 from infex.pages import breakable, chart, rounded, shell, table
-from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
+from infex.policies import Greedy, Infex, Policy
 from infex.schedules.base import has
 
 if TYPE_CHECKING:
@@ -35,10 +35,15 @@ REFERENCE_NAMES = {
     "LinUCB": "plain LinUCB",
     "greedy": "greedy",
 }
+REFERENCE_EXPLORES = {"LinUCB": "explores in every round", "greedy": "never explores"}
+SHORT_NAMES = (  # that `infex` itself has; others are in its rooms
+    *("EpsilonGreedy", "Greedy", "Infex", "LinTS", "LinUCB", "Softened"),
+    *("budget", "every", "jittered", "listed", "logarithmic", "power", "stretched"),
+)
 MENU_NOTE = (
     "All rows are of the same fresh problems. Other problems chose the candidates; these say only which of "
-    'them has the least regret. "Within?" says whether the interval lies within the factor (yes), beyond it '
-    "(no), or holds it (open)."
+    "them has the least regret, and which explores least within each factor of it. "
+    '"Within?" says whether the whole interval lies within the factor (yes), or holds it (open).'
 )
 COSTS_NOTE = (
     'All figures are of fresh problems; "it" is what is recommended. What met fewer problems is shown by the '
@@ -129,14 +134,15 @@ class Plan:
     """What to do, why, and what it costs; `print` shows all of it.
 
     `recommended` is the policy as an expression, `policy` itself, and `code` a line of
-    Python to paste, for arms divided by `longest` (of your own objects it has the names only). `menu` has the
-    least regret, the least exploration within some factors of it, and the knee; `levels` the candidate that
+    Python to paste, for arms divided by `longest`; where the policy holds objects of your own, it is a
+    comment with their names instead, and only `policy` has them. `menu` has the least regret, the least
+    exploration within some factors of it, and the knee; `levels` the candidate that
     the race puts first for each number of exploring rounds. `regret` has the regret over `rounds` rounds of
     what is "recommended", of the `best` candidate, of "LinUCB" in every round and of "greedy"; `against` by
     how much the regret of the recommended one exceeds that of the others, and `times_best` how many times as
     much each loses as the best, both on the problems that both met. LinUCB is left out where it takes too
     long, and a level that met fewer than 64 problems. All these figures are of fresh problems; those of the
-    menu are of the same ones, which chose nothing but which entry is the least regret. `candidates` has the
+    menu are of the same ones, which only gave the entries their names. `candidates` has the
     figures of the race. `settled` says whether it is shown that no other candidate is better by more than
     `keep_within`, `open` how many explore less and may still be as near. `arms`, if they are yours, says how
     often each was the best. `question` is what was asked for.
@@ -306,10 +312,11 @@ class Plan:
         }
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Writes `plan.png`, `plan.svg` and `plan.html` into a folder; the files."""
+        """Writes `plan.png`, `plan.svg` and `plan.html` into a folder, made if it is missing; the files."""
         from infex.lab.reports.figures import picture
 
         drawn, folder = front_figure(self), Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         files = {
             folder / "plan.png": picture(drawn, "png"),
             folder / "plan.svg": picture(drawn, "svg"),
@@ -375,25 +382,47 @@ def times(ratio: Interval) -> str:
 
 
 def code_of(policy: Policy, label: str) -> str:
-    """A policy as a line of Python; of a user's own objects it has the label only.
+    """A policy as a line of Python, after `import infex`; a comment if it holds objects of a user's own.
 
     >>> import infex
     >>> code_of(infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own"), "")
-    'infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own")'
+    "infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data='own')"
+    >>> code_of(object(), "Infex(LinUCB, Doubling)")
+    '# Infex(LinUCB, Doubling): it holds objects of your own, take the policy of the plan'
     """
-    if isinstance(policy, Greedy):
-        return "infex.Greedy()"
-    if isinstance(policy, Infex):
-        base = code_of(policy.base, "")
-        if not base or type(policy.schedule) not in registry.BY_KIND:
-            return label
-        more = ', data="own"' if policy.data == "own" else ""
-        return f"infex.Infex({base}, infex.{policy.schedule!r}{more})"
-    if not isinstance(policy, LinUCB | LinTS):
-        return label
-    defaults = asdict(type(policy)())
-    settings = [f"{name}={value!r}" for name, value in asdict(policy).items() if value != defaults[name]]
-    return f"infex.{type(policy).__name__}({', '.join(settings)})"
+    comment = f"# {' '.join(label.split())}: it holds objects of your own, take the policy of the plan"
+    return _python(policy) or comment
+
+
+def _python(value: object) -> str | None:
+    """The Python that makes data or a built-in thing; None for anything else."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    if isinstance(value, float) and float(f"{value:g}") == value:
+        return f"{value:g}"
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        parts = [_python(part) for part in value]
+        return None if None in parts else f"[{', '.join(map(str, parts))}]"
+    found = registry.entry_of(value)
+    if found is None:
+        return None
+    entry, settings = found
+    if entry.name == "union":
+        members = [_python(member) for member in settings["members"]]
+        return None if None in members else " | ".join(map(str, members))
+    room = "infex" if entry.name in SHORT_NAMES else entry.make.__module__.rpartition(".")[0]
+    arguments = []
+    for name, parameter in registry.parameters_of(entry.make).items():
+        text = _python(settings[name])
+        if text is None:
+            return None
+        if parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
+            arguments.append(text)
+        elif text != _python(parameter.default):
+            arguments.append(f"{name}={text}")
+    return f"{room}.{entry.name}({', '.join(arguments)})"
 
 
 def rounds_of(policy: Policy, horizon: int) -> str:
@@ -417,44 +446,75 @@ def rounds_of(policy: Policy, horizon: int) -> str:
 
 
 def reasons(evaluation: Evaluation) -> str:
-    """Why this candidate was chosen, how it did on fresh problems, and whether that settles it."""
+    """Which reference is better, why this candidate was chosen, how it did, and whether that settles it."""
     race, keep_within = evaluation.race, evaluation.keep_within
     is_best, nearest = evaluation.chosen is evaluation.best, evaluation.nearest
     chosen, best = evaluation.figures(evaluation.chosen), evaluation.figures(evaluation.best)
     loses, fresh = said(chosen.regret.value), f"{chosen.problems:,} fresh problems"
     compared = f"{times(chosen.ratio)} times the {said(best.regret.value)} of {best.expression}."
-    if not chosen.explorations:
-        words = f"You need no exploration: what the log has taught is enough. On {fresh} greedy loses {loses}"
-        words += ", the least." if is_best else f": {compared}"
-    elif not is_best:
+    if not chosen.ratio.value <= keep_within and not is_best:
         words = (
-            f"It explores least of those within {keep_within:g} times the least regret. On {fresh}, which "
-            f"did not choose it, it loses {loses}: {compared}"
+            f"Nothing that max_cost allows came within {keep_within:g} times the least regret. On {fresh} "
+            f"this came nearest, and loses {loses}: {compared}"
+        )
+    elif not chosen.explorations:
+        words = f"You need no exploration: what the log has taught is enough. On {fresh} greedy loses {loses}"
+        words += ", the least of the schedules tried." if is_best else f": {compared}"
+    elif not is_best:
+        by_fresh = f"which chose it among the {len(evaluation.judged)} judged there"
+        by_whom = "which did not choose it" if evaluation.chosen is evaluation.proposed else by_fresh
+        words = (
+            f"It explores least of the schedules judged within {keep_within:g} times the least regret. On "
+            f"{fresh}, {by_whom}, it loses {loses}: {compared}"
         )
     elif nearest is not None:
         rival = evaluation.figures(nearest)
         often = "in every round" if chosen.explorations == race.horizon else "as often as this"
+        allowed = "max_cost allows and that " if race.max_cost < math.inf else ""
         words = (
-            f"Explore {often}: nothing that explores less often came within {keep_within:g} times of its "
-            f"regret, {loses} on {fresh}. The nearest, {rival.expression} with {rival.explorations:,} "
-            f"explorations, loses {times(rival.ratio)} times as much there."
+            f"Explore {often}: of the {len(evaluation.judged)} schedules judged on {fresh}, none that "
+            f"{allowed}explores less often came within {keep_within:g} times its regret, {loses}. "
+            f"The nearest, {rival.expression} with {rival.explorations:,} explorations, loses "
+            f"{times(rival.ratio)} times as much there."
         )
     else:
-        words, met = f"It loses {loses} on {fresh}, the least.", evaluation.best.regret.size
+        words = f"It loses {loses} on {fresh}, the least of the schedules tried."
+        met = evaluation.best.regret.size
         if met < PROBLEMS_TO_SHOW:
             words += f" {met} problems were tried, too few to tell whether exploring less is as good."
         elif chosen.explorations <= min(each.explorations for each in race.entered if each.rounds):
             words += " Nothing that explores less was tried."
+    words = " ".join([*_better_references(evaluation), words])
     doubt = doubts(evaluation)
     if doubt:
         return f"{words} Not settled: {doubt} Give it more seconds."
     if is_best:
         return (
-            f"{words} Settled: no other is better by more than that, and none that explores less is as near."
+            f"{words} Settled: no other schedule tried is better by more than that, and none that explores "
+            "less is as near."
         )
-    words += f" Settled: the interval stays within {keep_within:g}, and no other is better by more than that."
+    words += (
+        f" Settled: the interval stays within {keep_within:g}, and no other schedule tried is better by more "
+        "than that."
+    )
     rarer = evaluation.open()
     return f"{words} Whether {rarer} that explore less are as near could not be told." if rarer else words
+
+
+def _better_references(evaluation: Evaluation) -> list[str]:
+    """A sentence for each reference that loses less than the recommended one on the problems both met."""
+    sentences = []
+    regret = evaluation.fresh(evaluation.chosen).regret
+    for name, reference in evaluation.references.items():
+        if not reference.regret.size:
+            continue
+        excess = cost(regret, reference.regret)
+        if excess.mean.value > 0.0:
+            how = "loses less" if excess.mean.low > 0.0 else "lost less, though not clearly,"
+            words = f"{REFERENCE_NAMES[name]}, which {REFERENCE_EXPLORES[name]}, {how} than this on the same "
+            words += f"{excess.problems:,} problems, by {with_interval(excess.mean)} in the mean."
+            sentences.append(words[0].upper() + words[1:])
+    return sentences
 
 
 def doubts(evaluation: Evaluation) -> str:

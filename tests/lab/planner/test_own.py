@@ -228,6 +228,43 @@ def test_what_does_not_fit_is_refused_by_name(given: Any, message: str) -> None:
         plan(**QUICK | arms | given)
 
 
+def test_a_better_reference_is_the_first_thing_said() -> None:
+    """Random arms in every second round were called the least regret, while LinUCB and greedy lost less."""
+    found = plan(
+        dim=2, arms_count=5, bases=["Uniform"], schedules=["every(2)"], horizon=300, seconds=0.5, workers=1
+    )
+    first, second, third = found.why.split(". ")[0], *found.why.split(" in the mean. ")[1:]
+    assert first.startswith("Plain LinUCB, which explores in every round, loses less than this on the same ")
+    assert second.startswith("Greedy, which never explores, loses less than this on the same ")
+    assert "the least of the schedules tried" in third
+    assert found.against["LinUCB"].mean.low > 0
+
+
+def test_code_of_a_plan_with_ones_own_schedule_is_a_comment_with_its_label() -> None:
+    found = plan(dim=2, arms_count=4, bases=["LinUCB"], schedules=[Squares()], **BRIEF)
+    assert found.code.startswith(f"# {found.recommended}: ")
+    assert compile(found.code, "pasted", "exec")
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        infex.Greedy(),
+        infex.Infex(FixedBonusUCB(bonus=0.5), infex.always()),
+        infex.Infex(infex.LinUCB(delta=1e-7, scale=0.123456789), infex.every(20, offset=3), data="own"),
+        infex.Infex(infex.LinTS(noise=2.0), infex.every(5) | infex.power(0.5)),
+        infex.Infex(infex.policies.UCB1(), infex.jittered(7, seed=3)),
+        infex.Infex(infex.policies.RarelySwitchingUCB(), infex.stretched(2)),
+        infex.Softened(infex.LinUCB(), 0.1),
+        *(kind() for kind in (infex.EpsilonGreedy, infex.policies.GaussianTS, infex.policies.Uniform)),
+    ],
+)
+def test_code_of_built_in_policies_is_python_that_makes_them(policy: Any) -> None:
+    from infex.lab.planner.report import code_of
+
+    assert eval(code_of(policy, "label"), {"infex": infex}) == policy
+
+
 def test_bases_that_look_alike_go_by_names() -> None:
     bases = {"mild": Bold(0.1), "bold": Bold(2.0)}
     found = plan(dim=2, arms_count=4, bases=bases, schedules=[infex.every(10)], **BRIEF)

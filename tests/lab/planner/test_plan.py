@@ -459,12 +459,12 @@ def test_one_mean_has_one_interval() -> None:
 
 def test_the_same_plan_gives_the_same_files(tmp_path: Path) -> None:
     found = plan(**QUICK, seed=1)
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        found.write(tmp_path / name)
+    one, two = tmp_path / "one", tmp_path / "new" / "folder"  # they are made
+    for folder in (one, two):
+        found.write(folder)
     for name in ("plan.png", "plan.svg", "plan.html"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert b"drawn by infex" in (tmp_path / "one" / "plan.svg").read_bytes()
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+    assert b"drawn by infex" in (one / "plan.svg").read_bytes()
 
 
 @pytest.mark.browser
@@ -538,6 +538,23 @@ def test_the_command_refuses_a_folder_before_it_works(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "file" / "sub")])
     assert found.exit_code == 2
     assert "cannot write to" in found.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--dim 3", "--dim and --arms-count, or --problem; got --dim alone"),
+        ("", "--arms or --logged, or both of --dim and --arms-count, or --problem; got none"),
+        ("--dim 3 --arms-count 4 --problem gaussian(dim=2,arms=4)", "--dim and --problem each say what is"),
+    ],
+)
+def test_the_command_speaks_of_its_options(options: str, message: str, tmp_path: Path) -> None:
+    words = ["plan", *options.split(), "--horizon", "100", "--out", str(tmp_path / "out")]
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 2
+    assert message in found.output
+    assert "arms_count" not in found.output
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:

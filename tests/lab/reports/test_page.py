@@ -430,7 +430,11 @@ def test_a_grid_of_settings_is_drawn_against_the_setting(grid: Any) -> None:
         assert chart["x"] == {"label": "scale", "log": True, "ticks": SCALES}
         assert chart["y"]["label"] == "final regret"
         assert [line["x"] for line in chart["series"]] == 3 * [SCALES]
-        assert [line["name"] for line in chart["series"]] == ["no period", "period=5", "period=20"]
+        assert [line["name"] for line in chart["series"]] == [
+            "LinUCB",
+            "Infex(LinUCB, every(5))",
+            "Infex(LinUCB, every(20))",
+        ]
         labels = ("LinUCB({})", "Infex(LinUCB({}), every(5))", "Infex(LinUCB({}), every(20))")
         for line, label in zip(chart["series"], labels, strict=True):
             means = [grid.regret(cell, label.format(f"scale={scale}")).mean() for scale in SCALES]

@@ -286,7 +286,10 @@ def test_regret_against_a_setting_is_that_of_the_table(tmp_path: Path) -> None:
     ).run(workers=1, out=tmp_path)
     rows = results.finals.to_pylist()
     found = results.against("period", arms=4)
-    assert [line.name for line in found.lines] == ["scale=0.1", "scale=0.4"]
+    assert [line.name for line in found.lines] == [
+        "Infex(LinUCB(scale=0.1), every(m))",
+        "Infex(LinUCB(scale=0.4), every(m))",
+    ]
     for line, scale in zip(found.lines, (0.1, 0.4), strict=True):
         assert line.values == [2, 5]
         for value, regret in zip(line.values, line.spreads, strict=True):
