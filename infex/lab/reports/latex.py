@@ -11,6 +11,7 @@ import numpy as np
 
 from infex._stats import holm, paired_test
 from infex.checks import one_of
+from infex.errors import InvalidSetting
 from infex.lab.reports.series import LOOKS, Look
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def latex(
     one_of("show", show, tuple(LOOKS))
     played = {cell: [policy for policy in names if results.has(cell, policy)] for cell in results.cells}
     played = {cell: policies for cell, policies in played.items() if policies}
+    if not played:
+        raise InvalidSetting("there is no table to write: no run went well")
     figures = {
         (cell, policy): getattr(results.spread(cell, policy), "median" if show == "median" else "mean")
         for cell, policies in played.items()

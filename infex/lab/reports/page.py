@@ -209,11 +209,9 @@ def _by_setting(results: Results, cell: Cell, setting: str) -> dict[str, Any]:
     only |= {} if cell.horizon is None else {"horizon": cell.horizon}
     lines = [line for line in results.against(setting, **only).lines if len(line.values) > 1]
     values = sorted({value for line in lines for value in line.values})
-    told = {part.partition("=")[0] for line in lines for part in line.name.split(", ") if "=" in part}
-    bare = f"no {', no '.join(sorted(told))}" if told else setting
     series = [
         {
-            "name": bare if line.name == "all runs" else line.name,
+            "name": line.name,
             "shape": "joined",
             "colour": place,
             "x": list(line.values),

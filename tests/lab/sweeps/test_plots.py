@@ -307,3 +307,17 @@ def test_a_setting_that_none_of_the_runs_has_is_refused(results: Results) -> Non
         results.plot(against="period", policy="Greedy")
     with pytest.raises(InvalidSetting, match="did you mean period"):
         results.plot(against="perod")
+
+
+class Broken:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Any:
+        raise RuntimeError("never")
+
+
+def test_a_sweep_in_which_no_run_went_well_has_neither_figure_nor_table() -> None:
+    sweep = Sweep(environments=["gaussian(dim=2, arms=3)"], policies={"bad": Broken()}, horizon=9, seeds=1)
+    with pytest.warns(RuntimeWarning, match="1 of 1 runs failed"):
+        failed = sweep.run(workers=1)
+    for draw in (failed.plot, failed.latex):
+        with pytest.raises(InvalidSetting, match="no run went well"):
+            draw()

@@ -296,7 +296,9 @@ def test_regret_against_a_setting_is_that_of_the_table(tmp_path: Path) -> None:
             own = [r["regret"] for r in rows if (r["scale"], r["period"], r["arms"]) == (scale, value, 4)]
             assert (regret.runs, regret.mean) == (3, pytest.approx(np.mean(own)))
     wide = results.against("arms", period=2, scale=[0.1])
-    assert [(line.name, line.values) for line in wide.lines] == [("all runs", [4, 6])]
+    assert [(line.name, line.values) for line in wide.lines] == [
+        ("Infex(LinUCB(scale=0.1), every(2))", [4, 6])
+    ]
     assert found.table().column_names[:3] == ["line", "period", "runs"]
     assert len(results.against("policy").lines) == 2
     axes = results.plot(against="period").axes[0]
