@@ -1,5 +1,11 @@
 """The laboratory: problems, runs, sweeps, the paper, the planner and the theory, for researchers.
 
+- An *environment* is a problem: arms, the law of their rewards, and how both may change. It is named by text
+  (`gaussian(dim=10, arms=100)`), or is an object of yours.
+- An *instance* is an environment with a seed: fixed arms, parameters and noise that all policies meet.
+- A *run* is one policy on one instance from one seed (`play`); a *task* is a run that a sweep has to do.
+- A *cell* of results is one environment with one horizon: the runs of all policies and seeds on it.
+
 `from infex import lab` is light: what needs pyarrow, SciPy or matplotlib is imported when it is asked for.
 """
 

@@ -413,8 +413,8 @@ def _refuse_unknown(
 def _of_kind(call: Called) -> ProblemSpec:
     """A problem of `infex.lab.environments` by its settings, made once to check them.
 
-    Settings that have their defaults are left out. A default None, as of the law of rewards, stands for what
-    an instance has that was made without.
+    Settings that have their defaults are left out. Where a default is None, as of the law of rewards, the
+    value is read from an instance that was made without that setting.
     """
     kind, settings, texts, _ = call
     make = environments.PROBLEMS[kind]

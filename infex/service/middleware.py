@@ -68,7 +68,7 @@ class ServiceMiddleware:
         self._app, self._tokens, self._open_paths = app, tokens, frozenset(open_paths)
         self._hosts = frozenset(host.lower().encode() for host in hosts)
         self._answered, self._most, self._under_way = answered, 2 * limits.waiting, 0
-        tokens.look()  # a file that is lost before the first request was seen, so the service is shut
+        tokens.look()  # now: if the file vanishes before the first request, the service stays closed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""

@@ -227,7 +227,7 @@ class Batch(Generic[Answer]):
         return [command.key for command in self.commands]
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[list[Answer]]:
-        """What can be refused before anything changes is; after that, the state would be built anew."""
+        """Checks every row first, without recording; if one fails after that, the state is rebuilt."""
         earlier: dict[Any, Any] = {}
 
         def check(command: KeyedCommand[Answer]) -> None:

@@ -403,7 +403,7 @@ class Evaluation:
         return tuple(sorted(map(self.figures, known), key=lambda each: each.explorations))
 
     def open(self) -> int:
-        """How many that explore less than the recommended one may be as near, as far as the race tells."""
+        """How many that explore less than the recommended one may be as near, by the race alone."""
         rarer = [each for each in self.race.alive if each.explorations < self.chosen.explorations]
         return sum(not is_beyond(each, self.best, self.keep_within) for each in rarer)
 

@@ -122,7 +122,8 @@ def plan(
     if problem is not None or bases is not None or schedules is not None:
         _try_out(entered, source, question)
         if _calls_user_code(entered, source):
-            workers = 1 if workers is None else min(whole("workers", workers, least=1), 1)
+            whole("workers", 1 if workers is None else workers, least=1)
+            workers = 1  # a user's code is never called from several threads
     race = Race(
         source,
         horizon,

@@ -537,15 +537,15 @@ def doubts(evaluation: Evaluation) -> str:
     if waiting:
         return f"{waiting} of {len(race.alive)} candidates that may be as good were not played to the end."
     if best.regret.size < PROBLEMS_TO_SETTLE:
-        return f"{best.regret.size} problems chose it, too few to see what goes wrong but rarely."
+        return f"{best.regret.size} problems chose it, too few to detect rare failures."
     if figures.problems < FRESH_TO_SETTLE:
         return f"{figures.problems} fresh problems are too few."
     if chosen is not best and not figures.ratio.high <= keep_within:
         return f"the interval goes beyond {keep_within:g}."
     if chosen is best and rarer:
-        return f"{rarer} that explore less may be as near."
+        return f"{rarer} candidates that explore less may also be within {keep_within:g}."
     if chosen is best and nearest is not None and not evaluation.figures(nearest).ratio.low > keep_within:
-        return "the nearest may be as near."
+        return f"the best schedule that explores less may also be within {keep_within:g}."
     if not all(each is best or is_within(best, each, keep_within) for each in race.fit):
         return "another may still be better by more than that."
     return ""

@@ -49,7 +49,7 @@ class Run:
     It is that of a `policy` on an `instance` over a `horizon`, from a `seed`. `regret` is the
     pseudo-regret, with true means: `regret_exploring` came from the rounds that `explored`, and
     `regret_greedy` from the others; `points` are rounds and the regret up to them. `optimal` is how
-    often a best arm was played, `counts` how often each; `seconds` is its processor time, and
+    often a best arm was played, `counts` how often each; `seconds` is its wall-clock time, and
     `log_det_ratio` alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
     gap of the arm that was played) of every round.
     """

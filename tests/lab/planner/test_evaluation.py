@@ -182,7 +182,7 @@ def test_after_the_last_evaluation_the_best_is_recommended(monkeypatch: pytest.M
     assert finish.figures(finish.chosen).explorations == HORIZON
     assert finish.pool.place == 2
     assert doubts(finish)
-    assert "2 that explore less may be as near" in reasons(finish)
+    assert "2 candidates that explore less may also be within" in reasons(finish)
 
 
 def test_an_evaluation_plays_what_there_is_time_for_whatever_it_shows(pace: Pace) -> None:
