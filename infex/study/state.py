@@ -257,7 +257,9 @@ class StudyState:
             if key not in self.open and key not in self._closed and key in self.keys
         ]
         entries = [entry for entry in self._history(wanted) if entry.number <= self.number] if wanted else []
-        self._looked_up = tracked_decisions(entries)
+        self._looked_up = tracked_decisions(
+            entry.erased() if entry.number in self.residues else entry for entry in entries
+        )
 
     def find(self, key: str) -> TrackedDecision | None:
         """The decision of a key, open or not; None if it has none."""

@@ -46,7 +46,7 @@ from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
 from infex.study.requests import check_lengths, checked_key, checked_unit, plain_value, rows_of
 from infex.study.settings import check_settings, policy_to_plain
-from infex.study.snapshot import open_state
+from infex.study.snapshot import open_state, without_erased
 from infex.study.state import RewardState, StudyState
 from infex.study.stores.base import claim_store, release_store, without_password
 from infex.study.verify import Verdict, verify
@@ -324,8 +324,9 @@ class Study:
         rule. All of the journal is read.
         """
         self.flush()
-        executor = self._executor
-        return lift_of(executor.store.read(self.name), executor.state.rules, executor.now(), confidence)
+        executor, store = self._executor, self._executor.store
+        entries = without_erased(store, self.name, store.read(self.name))
+        return lift_of(entries, executor.state.rules, executor.now(), confidence)
 
     def amend(
         self,

@@ -9,10 +9,11 @@ import pytest
 
 import infex
 from infex import features, models
-from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, UnknownDecision
+from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, StoreFailed, UnknownDecision
 from infex.models.noise import SquaredRewards
 from infex.study import erase
 from infex.study.events import Decided, event_of
+from infex.study.inspection import log_rows
 from infex.study.snapshot import replay_journal
 from infex.study.state import tracked_decisions
 from infex.study.stores.base import reading
@@ -181,8 +182,8 @@ def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch:
         study.tell_many([f"k{n}" for n in range(10)], [1.0] * 10)
     study = shop(tmp_path)
     with monkeypatch.context() as stopped:
-        stopped.setattr(SQLiteStore, "erase", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        stopped.setattr(SQLiteStore, "keep", lambda *_: None)  # the process ends without a snapshot
+        errors = iter([KeyboardInterrupt(), StoreFailed("the disk is full")])
+        stopped.setattr(SQLiteStore, "erase", lambda *_: (_ for _ in ()).throw(next(errors)))
         with pytest.raises(KeyboardInterrupt):
             study.forget("u1")
         study.close()
@@ -192,6 +193,51 @@ def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch:
             assert store.of_unit("shop", "u1") == []
         assert replayed(study) == study.digest()
         assert study.metrics()["states"]["rewarded"] == 5
+
+
+@pytest.mark.parametrize("finished_by", ["close", "open", "forget"])
+def test_a_unit_is_gone_although_erasing_it_failed_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished_by: str
+) -> None:
+    """The contents stayed for good: a snapshot was kept, as if they had been erased."""
+
+    def refuse(*_: object) -> None:
+        raise StoreFailed("the disk is full")
+
+    def look(study: Study) -> None:
+        for refused in (lambda: study.ask("k1", unit="ann@shop"), lambda: study.tell("k1", 1.0)):
+            with pytest.raises(UnknownDecision, match="'k1' was erased"):
+                refused()
+        explained = study.explain("k1", contents=True)
+        assert (explained.state, explained.unit, explained.reward) == ("erased", None, None)
+        assert [row["unit"] for row in log_rows(study.url, "shop", "k1", contents=True)] == [None, None]
+        assert study.export(tmp_path / "log.parquet").rows == 1
+        assert study.lift().mean == 0.5
+        assert replayed(study) == study.digest()
+
+    study = shop(tmp_path)
+    study.ask_many(["k1", "k2"], units=["ann@shop", "bob"])
+    study.tell_many(["k1", "k2"], [1.0, 0.5])
+    with monkeypatch.context() as failing:
+        failing.setattr(SQLiteStore, "erase", refuse)
+        with pytest.raises(StoreFailed, match="the disk is full"):
+            study.forget("ann@shop")
+        look(study)
+        if finished_by == "open":
+            study.close()
+    if finished_by == "open":
+        study = shop(tmp_path)
+    elif finished_by == "forget":
+        assert study.forget("bob") == 2
+        study.ask("k3", unit="bob")
+        study.tell("k3", 0.5)
+    else:
+        study.close()
+        study = shop(tmp_path)
+    with study, reading(study.url) as store:
+        assert store.of_unit("shop", "ann@shop") == []
+        look(study)
+    assert b"ann@shop" not in b"".join(path.read_bytes() for path in tmp_path.glob("shop.db*"))
 
 
 def test_what_comes_while_it_is_forgotten_is_forgotten_too(
