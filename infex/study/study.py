@@ -45,7 +45,7 @@ from infex.study.lift import Lift, lift_of
 from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
 from infex.study.requests import check_lengths, checked_key, checked_unit, plain_value, rows_of
-from infex.study.settings import check_settings, policy_to_plain
+from infex.study.settings import check_settings, policy_to_plain, with_own_learner
 from infex.study.snapshot import open_state, without_erased
 from infex.study.state import RewardState, StudyState
 from infex.study.stores.base import claim_store, release_store, without_password
@@ -94,13 +94,15 @@ class Study:
         `url` is sqlite:///file.db, or postgresql://user@host/database. `settings` are those of `Bandit`
         (`arms`, `dim` or `features`, `policy`, `seed`, ...) and of rewards: `wait`, `default`, `again`. A
         study that is there needs none: those that differ from its own are refused (OtherSettings). What
-        holds code of yours must be given again. `clock` tells the seconds since 1970.
+        holds code of yours must be given again. A policy that learns by itself is given as it was at first:
+        the study copies it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
         """
         if not isinstance(name, str) or not name:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
         store = claim_store(url, name)
         try:
-            state, mark = open_state(store, name, settings, int(clock() * 1_000_000))
+            given = with_own_learner(settings)
+            state, mark = open_state(store, name, given, int(clock() * 1_000_000))
             return Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
