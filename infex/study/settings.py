@@ -31,6 +31,7 @@ from infex.errors import (
     NoRecord,
     OtherSettings,
 )
+from infex.models.pending import narrows
 from infex.policies.base import checked, policy_info
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
 from infex.study.events import MICROSECONDS
@@ -271,7 +272,7 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
             bandit.allowed = to
             settings["allowed"] = to
         case "pending":
-            bandit.narrows = to == "narrow"
+            bandit.narrows = narrows(to)
             settings["pending"] = to
         case "add arms":
             bandit.add_arms(to["arms"], to["labels"])

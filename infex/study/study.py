@@ -353,7 +353,7 @@ class Study:
         if allowed is not None:
             changes.append(("allowed", plain_value("allowed", allowed)))
         if pending is not None:
-            changes.append(("pending", pending))
+            changes.append(("pending", plain_value("pending", pending)))
         if freeze:
             changes.append(("freeze", True))
         if not changes:

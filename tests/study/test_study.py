@@ -288,6 +288,19 @@ def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
     shop(tmp_path, policy=tighter, allowed=[True, False, True], pending="ignore").close()
 
 
+@pytest.mark.parametrize("pending", ["bogus", "", 1, object()])
+def test_an_amendment_to_a_way_of_pending_that_there_is_not_is_refused(tmp_path: Path, pending: Any) -> None:
+    with shop(tmp_path) as study:
+        study.ask("a")
+        before, entries = study.digest(), study.metrics()["entries"]
+        with pytest.raises(InvalidSetting, match="pending"):
+            study.amend(pending=pending, reason="x")
+        with pytest.raises(InvalidSetting, match="pending"):
+            study.amend(policy=infex.Greedy(), pending=pending, reason="x")
+        assert (study.digest(), study.metrics()["entries"]) == (before, entries)
+        assert study.bandit().narrows
+
+
 def own_policy() -> Any:
     """A policy whose class no module has under a name."""
 
