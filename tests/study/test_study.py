@@ -351,7 +351,8 @@ def own_learner() -> Any:
 def learnt_by(study: Study) -> list[float]:
     """The rewards that the learner in force has taken in."""
     policy: Any = study.policy
-    rewards: list[float] = (policy.base if isinstance(policy, infex.Infex) else policy).rewards
+    learner: Any = policy.base if isinstance(policy, infex.Infex) else policy
+    rewards: list[float] = learner.rewards
     return rewards
 
 
