@@ -343,7 +343,7 @@ class Executor:
 
 
 def _not_acknowledged(error: BaseException) -> StoreFailed:
-    failed = StoreFailed(f"not acknowledged: {error}")
+    failed = StoreFailed(f"not acknowledged: {error}; it may be done all the same")
     failed.__cause__ = error
     return failed
 

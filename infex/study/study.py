@@ -68,6 +68,12 @@ class Study:
 
     `Study.open` makes one: `url` is that of its database, `name` its name there; `executor` does its work.
 
+    What raised StoreFailed may be done all the same, as soon as the disk obeys again. These calls can be
+    repeated: `ask`, `tell`, `correct` and `forget`, which change nothing the second time, and `amend` without
+    `freeze`, which is one more entry with the same settings. These would be done twice: `add_arms`,
+    `remove_arms`, `extend`, `amend` with `freeze`, and with `again="sum"` a `tell` without a `part`. Before
+    you repeat one of them, see whether it is done: by `metrics()["amendments"]`, or `explain(key).reward`.
+
     >>> import tempfile, infex
     >>> folder = tempfile.TemporaryDirectory()
     >>> url = f"sqlite:///{folder.name}/shop.db"

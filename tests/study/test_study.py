@@ -301,6 +301,26 @@ def test_an_amendment_to_a_way_of_pending_that_there_is_not_is_refused(tmp_path:
         assert study.bandit().narrows
 
 
+def test_what_was_not_acknowledged_can_be_looked_for_before_it_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreFailed("the disk is full")
+
+    with shop(tmp_path, again="sum") as study:
+        study.ask("a")
+        with monkeypatch.context() as failing:
+            failing.setattr(SQLiteStore, "append", refuse)
+            with pytest.raises(StoreFailed, match="the disk is full; it may be done all the same"):
+                study.add_arms([[0.5, 0.5]])
+            with pytest.raises(StoreFailed, match="it may be done all the same"):
+                study.tell("a", 0.5)
+        assert study.metrics()["amendments"] == 1
+        assert study.explain("a").reward == 0.5
+    with shop(tmp_path) as study:
+        assert len(study.estimates()) == 4
+
+
 def own_policy() -> Any:
     """A policy whose class no module has under a name."""
 
