@@ -6,15 +6,15 @@ from infex.errors import InvalidSetting
 from infex.study.commands import check_text
 from infex.study.events import CONTENT_VERSION, FORGOTTEN_KEY, Event, EventKind, Forgotten, residues_of
 from infex.study.executor import Executor
-from infex.study.snapshot import replay, replay_journal
+from infex.study.snapshot import finish_erasing, replay, replay_journal
 
 
 def forget_unit(executor: Executor, unit: str, reason: str) -> int:
     """Erases the entries of a unit, and puts a state in place that never learnt from them; how many.
 
     The new state is built from the journal while the study goes on; it is held to catch up with what came
-    since. The event that says what was erased is written first: who stops behind it goes on from there when
-    the study is opened again.
+    since. The event that says what was erased is written first: if erasing fails behind it, the state has
+    forgotten the unit, and the contents go with the next snapshot, or when the study is opened again.
     """
     if not unit:
         raise InvalidSetting("forget needs a unit")
@@ -35,6 +35,6 @@ def forget_unit(executor: Executor, unit: str, reason: str) -> int:
         event = Event(EventKind.FORGOTTEN, FORGOTTEN_KEY, "", executor.now(), content)
         executor.replace_state(state, event)
         executor.write()
-        store.erase(name, list(residues))
+        finish_erasing(store, name)
     executor.keep_snapshot()
     return len(residues)

@@ -13,7 +13,7 @@ from infex.errors import InfexError, JournalMoved, StoreFailed
 from infex.study.commands import Command, Flush, apply_defaults
 from infex.study.events import MICROSECONDS, Event, EventKind
 from infex.study.journal import Entry, Mark, linked
-from infex.study.snapshot import apply_entry, load_state, state_to_bytes
+from infex.study.snapshot import apply_entry, finish_erasing, load_state, state_to_bytes
 from infex.study.state import StudyState
 from infex.study.stores.base import Snapshot, Store
 
@@ -160,10 +160,14 @@ class Executor:
         self._state, self._unwritten, self._stale = state, entries, False
 
     def keep_snapshot(self) -> None:
-        """Keeps the state for a quick start; if that fails, the next start takes longer."""
+        """Keeps the state for a quick start; if that fails, the next start takes longer.
+
+        What is left to be erased is erased first: with a snapshot, nobody would look for it any more.
+        """
         self._snapshot_at = self._mark.number
         with contextlib.suppress(InfexError):
             with self.exclusive():
+                finish_erasing(self.store, self.name)
                 snapshot = Snapshot(self._mark, state_to_bytes(self._state))
             self.store.keep(self.name, snapshot)
 
@@ -339,7 +343,7 @@ class Executor:
 
 
 def _not_acknowledged(error: BaseException) -> StoreFailed:
-    failed = StoreFailed(f"not acknowledged: {error}")
+    failed = StoreFailed(f"not acknowledged: {error}; it may be done all the same")
     failed.__cause__ = error
     return failed
 

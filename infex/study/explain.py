@@ -15,7 +15,7 @@ from infex.errors import UnknownDecision
 from infex.registry import label_of, policy_state_to_record
 from infex.study.events import MICROSECONDS, Decided, HeldOut, event_of
 from infex.study.holdout import held_out_decision, offered_arms
-from infex.study.snapshot import replay_journal
+from infex.study.snapshot import replay_journal, without_erased
 from infex.study.state import RewardState, StudyState, tracked_decisions
 from infex.study.stores.base import Store
 
@@ -87,7 +87,7 @@ def explain(
     store: Store, name: str, given: Mapping[str, object], key: str, contents: bool = False, prove: bool = True
 ) -> Explanation:
     """The explanation of a key's decision; with `prove`, the journal is replayed up to the decision."""
-    entries = store.of_keys(name, [key])
+    entries = list(without_erased(store, name, store.of_keys(name, [key])))
     tracked = tracked_decisions(entries).get(key)
     if tracked is None:
         raise UnknownDecision(f"the study {name!r} never took a decision {key!r}")

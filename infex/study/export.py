@@ -22,6 +22,7 @@ from infex.study.events import DECISIONS, HELD_OUT, Amended, Decided, HeldOut, O
 from infex.study.holdout import offered_arms
 from infex.study.journal import BEGINNING, Entry
 from infex.study.settings import ARM_CHANGES, Settings, amend, bandit_of
+from infex.study.snapshot import without_erased
 from infex.study.state import tracked_rewards
 from infex.study.stores.base import Store
 
@@ -79,7 +80,7 @@ class Scan:
         self._changes: list[Amended] = []
         self._decided_in: list[int] = []  # how many changes of arms came before each decision
         self._chooses = False  # does a request say which arms are on offer?
-        self._rewards = tracked_rewards(self._noted(store.read(name, BEGINNING)))
+        self._rewards = tracked_rewards(self._noted(without_erased(store, name, store.read(name))))
         self.bandit = bandit_of(dict(self._settings), given)
         changes = [change.what in ARM_CHANGES for change in self._changes]
         self.moves = any(changes)
@@ -121,7 +122,7 @@ class Scan:
         """The rows, so many at a time."""
         page: list[dict[str, Any]] = []
         settings, self._era, self._held = dict(self._settings), 0, 0
-        for entry in self._store.read(self._name, BEGINNING):
+        for entry in without_erased(self._store, self._name, self._store.read(self._name)):
             content = event_of(entry).content
             if isinstance(content, Amended):
                 if content.what != "freeze":

@@ -15,7 +15,7 @@ from infex.study.events import Amended, EventKind, Opened, content_of
 from infex.study.explain import time_of
 from infex.study.journal import BEGINNING, Entry, copy_journal
 from infex.study.metrics import count_by_age
-from infex.study.snapshot import load_state
+from infex.study.snapshot import load_state, without_erased
 from infex.study.stores.base import open_store, reading, without_password
 
 
@@ -53,7 +53,7 @@ def log_rows(
     """Entries of a journal, all, the `last`, or those of a key; contents and units if they are asked for."""
     with reading(url, name) as store:
         entries = store.read(name, BEGINNING) if key is None else iter(store.of_keys(name, [key]))
-        return [_row(entry, contents) for entry in deque(entries, maxlen=last)]
+        return [_row(entry, contents) for entry in deque(without_erased(store, name, entries), maxlen=last)]
 
 
 def _row(entry: Entry, contents: bool) -> dict[str, Any]:

@@ -87,6 +87,10 @@ class Entry(NamedTuple):
         """Was its content erased?"""
         return self.content is None
 
+    def erased(self) -> Entry:
+        """What a store has of it once it is erased."""
+        return self._replace(unit=None, content=None, salt=None)
+
 
 WHOLE = (int, str, str, str, int, bytes, bytes, bytes, bytes)
 ERASED = (int, str, str, type(None), int, type(None), type(None), bytes, bytes)

@@ -8,6 +8,7 @@ it; what cannot be made so must be given again when the study is opened.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import inspect
 import operator
@@ -30,6 +31,8 @@ from infex.errors import (
     NoRecord,
     OtherSettings,
 )
+from infex.models.pending import narrows
+from infex.policies.base import checked, policy_info
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
 from infex.study.events import MICROSECONDS
 from infex.study.holdout import check_holdout_policy
@@ -150,7 +153,8 @@ def policy_to_plain(policy: object) -> Any:
 def object_from_plain(name: str, kept: Any, given: object = None) -> Any:
     """The policy, estimator or map that was kept.
 
-    One with a user's code is the one that is given, if that is the same, or else made anew by its name.
+    One with a user's code is the one that is given, if that is the same, or else made anew by its name. A
+    learner is always a new one: what one state learns, no other may know.
     """
     if kept is None:
         return None
@@ -159,7 +163,7 @@ def object_from_plain(name: str, kept: Any, given: object = None) -> Any:
         if kept["record"] is not None:
             return from_record(kept["record"])
         if given is not None and _is_same(kept, object_to_plain(given)):
-            return given
+            return with_own_learner({name: given})[name]
         if "by" in kept:
             found = made_from(kept["by"])
             now = object_to_plain(found)
@@ -172,6 +176,20 @@ def object_from_plain(name: str, kept: Any, given: object = None) -> Any:
             f"the {name} of this study holds your code: open it with {name}=, it was {kept['shown']}"
         )
     raise OtherSettings(f"the {name} of this study is {kept['shown']}, not what was given")
+
+
+def with_own_learner(given: Mapping[str, object]) -> dict[str, object]:
+    """What is given, with a copy of the policy if it is a learner, which changes with every reward."""
+    policy = given.get("policy")
+    if policy is None or not policy_info(checked("policy", policy)).learners:
+        return dict(given)
+    try:
+        return {**given, "policy": copy.deepcopy(policy)}
+    except Exception as error:  # a user's code may raise anything
+        raise InvalidSetting(
+            f"{label_of(policy)} keeps a state of its own that cannot be copied, and a study needs it as it "
+            f"was at first to replay its journal: {error}"
+        ) from error
 
 
 def own_objects(settings: Settings, given: Mapping[str, object]) -> dict[str, Any]:
@@ -254,7 +272,7 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
             bandit.allowed = to
             settings["allowed"] = to
         case "pending":
-            bandit.narrows = to == "narrow"
+            bandit.narrows = narrows(to)
             settings["pending"] = to
         case "add arms":
             bandit.add_arms(to["arms"], to["labels"])

@@ -7,7 +7,7 @@ the journal, or was written by another infex, is not used.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -77,7 +77,7 @@ def open_state(store: Store, name: str, given: Mapping[str, object], now: int) -
         raise DamagedJournal(missing)
     if end == BEGINNING:
         _begin(store, name, given, now)
-    _finish_erasing(store, name)
+    finish_erasing(store, name)
     state, mark = load_state(store, name, given)
     first = content_of(Opened, _first_entry(store, name)).settings
     check_settings(name, state.settings, without_first_code(first, given))
@@ -113,8 +113,11 @@ def _begin(store: Store, name: str, given: Mapping[str, object], now: int) -> No
         store.append(name, linked([draft], BEGINNING), BEGINNING)
 
 
-def _finish_erasing(store: Store, name: str) -> None:
-    """Erases what a process left that stopped before it had done so; a snapshot is kept after that."""
+def finish_erasing(store: Store, name: str) -> None:
+    """Erases all that the journal says was erased, unless that is done.
+
+    A snapshot behind the entry that says so is the sign that it is done: none is kept before.
+    """
     erased = erased_entries(store, name)
     if erased.last and not any(snapshot.mark.number >= erased.last for snapshot in store.snapshots(name)):
         store.erase(name, list(erased.residues))
@@ -211,6 +214,12 @@ def erased_entries(store: Store, name: str) -> ErasedEntries:
         found.residues.update({residue.number: residue for residue in residues})
         found.spans.append((min(residue.number for residue in residues), entry.number))
     return found
+
+
+def without_erased(store: Store, name: str, entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Entries of a journal without the contents that were erased, also where the store still has them."""
+    residues = erased_entries(store, name).residues
+    return (entry.erased() if entry.number in residues else entry for entry in entries)
 
 
 def _first_entry(store: Store, name: str) -> Entry:

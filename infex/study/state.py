@@ -208,6 +208,9 @@ class StudyState:
     reward is told; then the journal has it, and `find` reads it from there (`history`); of all decisions the
     `keys` are known. `given` are policies,
     estimators and maps with a user's code. `residues` are what is left of entries that were erased.
+
+    How a reward was learnt stands in the journal with it. Where rewards before it were erased since, its
+    number among rewards is another: `_relearnt` has these, by key. Ridge regression does not ask for them.
     """
 
     def __init__(
@@ -235,6 +238,7 @@ class StudyState:
         self.sums = Sums()
         self.amendments: list[int] = []  # the entries of changes, oldest first
         self._reshapings: list[tuple[int, Reshaping]] = []  # by the entries that moved arms or features
+        self._relearnt: dict[str, Correction] = {}
         self.residues: dict[int, Residue] = {}
         self.erased_spans: list[tuple[int, int]] = []  # from the first entry erased to the one that says so
 
@@ -257,7 +261,9 @@ class StudyState:
             if key not in self.open and key not in self._closed and key in self.keys
         ]
         entries = [entry for entry in self._history(wanted) if entry.number <= self.number] if wanted else []
-        self._looked_up = tracked_decisions(entries)
+        self._looked_up = tracked_decisions(
+            entry.erased() if entry.number in self.residues else entry for entry in entries
+        )
 
     def find(self, key: str) -> TrackedDecision | None:
         """The decision of a key, open or not; None if it has none."""
@@ -357,11 +363,15 @@ class StudyState:
         key, at, decision = tracked.key, tracked.at, tracked.decision
         assert decision is not None
         after = None if content.reward is None else tracked.reward_after(event.kind, content)
+        if after is not None and tracked.reward is None:
+            self._note_learnt(tracked, content, after)
         if tracked.held_out:
             self.sums.change_held_reward(tracked.reward, after)
         elif key not in self.open:
             revised = tracked.reward_after(event.kind, content)
-            learnt = Correction(content.weight, (0, None)) if tracked.reward is None else tracked.learnt
+            learnt = self._relearnt.get(key, tracked.learnt)
+            if tracked.reward is None:
+                learnt = Correction(content.weight, (0, None))
             self.bandit.correct(decision, *self.place_now(tracked), tracked.reward, revised, learnt)
             if tracked.reward is None:
                 self.sums.add_reward(at, decision, revised, event.at)
@@ -372,6 +382,16 @@ class StudyState:
         else:
             self.bandit.tell(key, content.reward, weight=content.weight)
             self.sums.add_reward(at, decision, content.reward, event.at)
+
+    def _note_learnt(self, tracked: TrackedDecision, content: Rewarded, reward: float) -> None:
+        """Notes how a first reward is about to be learnt, if that is not what the journal says."""
+        if not self.residues or self.settings["estimator"] is None or tracked.held_out:
+            return
+        assert tracked.decision is not None
+        on = None if tracked.key in self.open else self.place_now(tracked)[1]
+        learnt = self.bandit.correction(tracked.decision, reward, content.weight, on)
+        if learnt != Correction(content.counted, (content.turn, content.own_turn)):
+            self._relearnt[tracked.key] = learnt
 
     def _amend(self, number: int, content: Amended) -> None:
         if content.what == "freeze":
@@ -407,6 +427,7 @@ class StudyState:
             "number": self.number,
             "amendments": self.amendments,
             "reshapings": [[number, moved.plain()] for number, moved in self._reshapings],
+            "relearnt": [[key, *learnt] for key, learnt in self._relearnt.items()],
             "open": kept,
             "sums": msgspec.to_builtins(self.sums, str_keys=True),
         }
@@ -427,6 +448,9 @@ class StudyState:
         state.frozen = None if frozen is None else Bandit.from_bytes(frozen, **own)
         state.number, state.amendments = kept["number"], list(kept["amendments"])
         state._reshapings = [(number, reshaping_of(moved)) for number, moved in kept["reshapings"]]
+        state._relearnt = {
+            key: Correction(counted, (number, own)) for key, counted, (number, own) in kept["relearnt"]
+        }
         state.sums = msgspec.convert(kept["sums"], Sums, str_keys=True)
         pending = {decision.id: (decision, on) for decision, on in state.bandit.pending_entries()}
         for key, digest, unit, at, decided, held in kept["open"]:

@@ -45,8 +45,8 @@ from infex.study.lift import Lift, lift_of
 from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
 from infex.study.requests import check_lengths, checked_key, checked_unit, plain_value, rows_of
-from infex.study.settings import check_settings, policy_to_plain
-from infex.study.snapshot import open_state
+from infex.study.settings import check_settings, policy_to_plain, with_own_learner
+from infex.study.snapshot import open_state, without_erased
 from infex.study.state import RewardState, StudyState
 from infex.study.stores.base import claim_store, release_store, without_password
 from infex.study.verify import Verdict, verify
@@ -67,6 +67,12 @@ class Study:
     """A bandit with a journal: what was acknowledged is never lost, and replay gives the same state.
 
     `Study.open` makes one: `url` is that of its database, `name` its name there; `executor` does its work.
+
+    What raised StoreFailed may be done all the same, as soon as the disk obeys again. These calls can be
+    repeated: `ask`, `tell`, `correct` and `forget`, which change nothing the second time, and `amend` without
+    `freeze`, which is one more entry with the same settings. These would be done twice: `add_arms`,
+    `remove_arms`, `extend`, `amend` with `freeze`, and with `again="sum"` a `tell` without a `part`. Before
+    you repeat one of them, see whether it is done: by `metrics()["amendments"]`, or `explain(key).reward`.
 
     >>> import tempfile, infex
     >>> folder = tempfile.TemporaryDirectory()
@@ -94,13 +100,15 @@ class Study:
         `url` is sqlite:///file.db, or postgresql://user@host/database. `settings` are those of `Bandit`
         (`arms`, `dim` or `features`, `policy`, `seed`, ...) and of rewards: `wait`, `default`, `again`. A
         study that is there needs none: those that differ from its own are refused (OtherSettings). What
-        holds code of yours must be given again. `clock` tells the seconds since 1970.
+        holds code of yours must be given again. A policy that learns by itself is given as it was at first:
+        the study copies it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
         """
         if not isinstance(name, str) or not name:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
         store = claim_store(url, name)
         try:
-            state, mark = open_state(store, name, settings, int(clock() * 1_000_000))
+            given = with_own_learner(settings)
+            state, mark = open_state(store, name, given, int(clock() * 1_000_000))
             return Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
@@ -324,8 +332,9 @@ class Study:
         rule. All of the journal is read.
         """
         self.flush()
-        executor = self._executor
-        return lift_of(executor.store.read(self.name), executor.state.rules, executor.now(), confidence)
+        executor, store = self._executor, self._executor.store
+        entries = without_erased(store, self.name, store.read(self.name))
+        return lift_of(entries, executor.state.rules, executor.now(), confidence)
 
     def amend(
         self,
@@ -350,7 +359,7 @@ class Study:
         if allowed is not None:
             changes.append(("allowed", plain_value("allowed", allowed)))
         if pending is not None:
-            changes.append(("pending", pending))
+            changes.append(("pending", plain_value("pending", pending)))
         if freeze:
             changes.append(("freeze", True))
         if not changes:

@@ -9,10 +9,11 @@ import pytest
 
 import infex
 from infex import features, models
-from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, UnknownDecision
+from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, StoreFailed, UnknownDecision
 from infex.models.noise import SquaredRewards
 from infex.study import erase
 from infex.study.events import Decided, event_of
+from infex.study.inspection import log_rows
 from infex.study.snapshot import replay_journal
 from infex.study.state import tracked_decisions
 from infex.study.stores.base import reading
@@ -146,7 +147,7 @@ def test_what_is_forgotten_was_never_learnt(tmp_path: Path, name: str) -> None:
         assert study.metrics()["exploration"] == spent
         assert study.metrics()["states"]["erased"] == 10
         fresh = learnt_alone(settings, others)
-        for found, expected in zip(sums(study), fresh, strict=True):
+        for found, expected in zip(sums(study), sums_of(fresh), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
         assert replayed(study) == study.digest()
         assert study.state("k1") == "erased"
@@ -161,8 +162,8 @@ def test_what_is_forgotten_was_never_learnt(tmp_path: Path, name: str) -> None:
     assert b"customer-1" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
-def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarray[Any, Any]]:
-    """What a bandit knows that learnt the rewards of these entries, in their order, and no others."""
+def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> infex.Bandit:
+    """A bandit that learnt the rewards of these entries, in their order, and no others."""
     bandit = infex.Bandit(**{"policy": POLICY, **settings})
     decisions = tracked_decisions(entry for entry in entries if entry.key)
     for entry in entries:
@@ -172,7 +173,57 @@ def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarra
             assert tracked.on is not None
             assert tracked.reward is not None
             bandit._agent.learn(tracked.decision.arm, tracked.on, tracked.reward, tracked.decision.explored)
-    return sums_of(bandit)
+    return bandit
+
+
+ORDERED = {"discounted": models.Discounted(rate=0.5), "windowed": models.Windowed(size=3)}
+
+
+@pytest.mark.parametrize("estimator", ORDERED)
+@pytest.mark.parametrize("name", ["fixed arms", "disjoint", "own data"])
+@pytest.mark.parametrize("first", ["correct", "forget", "open"])
+def test_corrections_hit_their_rewards_where_others_before_are_forgotten(
+    tmp_path: Path, estimator: str, name: str, first: str
+) -> None:
+    """The number of a reward was that of the journal, in which those that were erased count."""
+    settings = {"policy": infex.Greedy(), **MAPS[name], "estimator": ORDERED[estimator]}
+    contexts = contexts_of(settings, 7)
+    with shop(tmp_path, **settings) as study:
+        for n, context in enumerate(contexts):
+            study.ask(f"k{n}", context=context, unit=f"u{n}")
+            study.tell(f"k{n}", [0.9, 0.2, 0.3, 0.4, 0.7, 0.6, 0.1][n])
+        if first == "correct":
+            correct_last(study)
+        for unit in ("u0", "u3"):
+            study.forget(unit)
+        if first == "forget":
+            correct_last(study)
+    with shop(tmp_path) as study:
+        if first == "open":
+            correct_last(study)
+        assert replayed(study) == study.digest()
+        fresh = learnt_alone(settings, [entry for entry in entries_of(study) if not entry.is_erased])
+        for context in contexts:
+            found = study.estimates(context=context).estimate
+            np.testing.assert_allclose(found, fresh.estimates(context=context).estimate, rtol=1e-9, atol=1e-9)
+
+
+def correct_last(study: Study) -> None:
+    """Puts the last two rewards right, one of them twice."""
+    for key, reward in (("k5", 0.8), ("k6", 0.4), ("k5", 0.5)):
+        study.correct(key, reward)
+
+
+def test_a_correction_outlives_all_rewards_before_it(tmp_path: Path) -> None:
+    """It raised an IndexError: the window of the replay was shorter than that of the journal."""
+    settings = {"arms": [[0.5]], "policy": infex.Greedy(), "estimator": models.Windowed(size=2)}
+    with shop(tmp_path, **settings) as study:
+        for key in ("a", "b"):
+            study.ask(key, unit=key)
+            study.tell(key, 0.9)
+        study.correct("b", 0.5)
+        assert study.forget("a") == 2
+        assert study.estimates().estimate.tolist() == pytest.approx([0.5 * 0.25 / 1.25])
 
 
 def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +232,8 @@ def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch:
         study.tell_many([f"k{n}" for n in range(10)], [1.0] * 10)
     study = shop(tmp_path)
     with monkeypatch.context() as stopped:
-        stopped.setattr(SQLiteStore, "erase", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        stopped.setattr(SQLiteStore, "keep", lambda *_: None)  # the process ends without a snapshot
+        errors = iter([KeyboardInterrupt(), StoreFailed("the disk is full")])
+        stopped.setattr(SQLiteStore, "erase", lambda *_: (_ for _ in ()).throw(next(errors)))
         with pytest.raises(KeyboardInterrupt):
             study.forget("u1")
         study.close()
@@ -192,6 +243,51 @@ def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch:
             assert store.of_unit("shop", "u1") == []
         assert replayed(study) == study.digest()
         assert study.metrics()["states"]["rewarded"] == 5
+
+
+@pytest.mark.parametrize("finished_by", ["close", "open", "forget"])
+def test_a_unit_is_gone_although_erasing_it_failed_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished_by: str
+) -> None:
+    """The contents stayed for good: a snapshot was kept, as if they had been erased."""
+
+    def refuse(*_: object) -> None:
+        raise StoreFailed("the disk is full")
+
+    def look(study: Study) -> None:
+        for refused in (lambda: study.ask("k1", unit="ann@shop"), lambda: study.tell("k1", 1.0)):
+            with pytest.raises(UnknownDecision, match="'k1' was erased"):
+                refused()
+        explained = study.explain("k1", contents=True)
+        assert (explained.state, explained.unit, explained.reward) == ("erased", None, None)
+        assert [row["unit"] for row in log_rows(study.url, "shop", "k1", contents=True)] == [None, None]
+        assert study.export(tmp_path / "log.parquet").rows == 1
+        assert study.lift().mean == 0.5
+        assert replayed(study) == study.digest()
+
+    study = shop(tmp_path)
+    study.ask_many(["k1", "k2"], units=["ann@shop", "bob"])
+    study.tell_many(["k1", "k2"], [1.0, 0.5])
+    with monkeypatch.context() as failing:
+        failing.setattr(SQLiteStore, "erase", refuse)
+        with pytest.raises(StoreFailed, match="the disk is full"):
+            study.forget("ann@shop")
+        look(study)
+        if finished_by == "open":
+            study.close()
+    if finished_by == "open":
+        study = shop(tmp_path)
+    elif finished_by == "forget":
+        assert study.forget("bob") == 2
+        study.ask("k3", unit="bob")
+        study.tell("k3", 0.5)
+    else:
+        study.close()
+        study = shop(tmp_path)
+    with study, reading(study.url) as store:
+        assert store.of_unit("shop", "ann@shop") == []
+        look(study)
+    assert b"ann@shop" not in b"".join(path.read_bytes() for path in tmp_path.glob("shop.db*"))
 
 
 def test_what_comes_while_it_is_forgotten_is_forgotten_too(

@@ -1,6 +1,7 @@
 """A study: the same key gives the same decision, rewards count once, and the journal is the truth."""
 
 import contextlib
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -287,6 +288,39 @@ def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
     shop(tmp_path, policy=tighter, allowed=[True, False, True], pending="ignore").close()
 
 
+@pytest.mark.parametrize("pending", ["bogus", "", 1, object()])
+def test_an_amendment_to_a_way_of_pending_that_there_is_not_is_refused(tmp_path: Path, pending: Any) -> None:
+    with shop(tmp_path) as study:
+        study.ask("a")
+        before, entries = study.digest(), study.metrics()["entries"]
+        with pytest.raises(InvalidSetting, match="pending"):
+            study.amend(pending=pending, reason="x")
+        with pytest.raises(InvalidSetting, match="pending"):
+            study.amend(policy=infex.Greedy(), pending=pending, reason="x")
+        assert (study.digest(), study.metrics()["entries"]) == (before, entries)
+        assert study.bandit().narrows
+
+
+def test_what_was_not_acknowledged_can_be_looked_for_before_it_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreFailed("the disk is full")
+
+    with shop(tmp_path, again="sum") as study:
+        study.ask("a")
+        with monkeypatch.context() as failing:
+            failing.setattr(SQLiteStore, "append", refuse)
+            with pytest.raises(StoreFailed, match="the disk is full; it may be done all the same"):
+                study.add_arms([[0.5, 0.5]])
+            with pytest.raises(StoreFailed, match="it may be done all the same"):
+                study.tell("a", 0.5)
+        assert study.metrics()["amendments"] == 1
+        assert study.explain("a").reward == 0.5
+    with shop(tmp_path) as study:
+        assert len(study.estimates()) == 4
+
+
 def own_policy() -> Any:
     """A policy whose class no module has under a name."""
 
@@ -314,6 +348,69 @@ def test_what_holds_code_of_ones_own_is_given_again(tmp_path: Path) -> None:
         before = study.digest()
     with shop(tmp_path, policy=mine) as study:  # which the entries before still need
         assert study.digest() == before == replayed(study, policy=mine)
+
+
+def own_learner() -> Any:
+    """A policy with a state of its own, by which it decides."""
+
+    class Mine:
+        """Plays the arms in turn, the next one after each reward."""
+
+        def __init__(self) -> None:
+            self.rewards: list[float] = []
+
+        def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
+            return infex.Choice(len(self.rewards) % len(posterior), explored=False)
+
+        def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+            self.rewards.append(reward)
+
+    return Mine()
+
+
+def learnt_by(study: Study) -> list[float]:
+    """The rewards that the learner in force has taken in."""
+    policy: Any = study.policy
+    learner: Any = policy.base if isinstance(policy, infex.Infex) else policy
+    rewards: list[float] = learner.rewards
+    return rewards
+
+
+@pytest.mark.parametrize("is_base", [False, True])
+def test_a_learner_learns_every_reward_once_whatever_is_read_or_erased(tmp_path: Path, is_base: bool) -> None:
+    """Every replay taught the learner in force all rewards once more, and forgetting took none away."""
+
+    def policy(learner: Any) -> Any:
+        return infex.Infex(learner, infex.every(2)) if is_base else learner
+
+    mine = own_learner()
+    with shop(tmp_path, policy=policy(mine)) as study:
+        for n in range(6):
+            study.ask(f"k{n}", unit=f"u{n % 2}")
+            study.tell(f"k{n}", n / 10)
+        rewards = learnt_by(study)
+        assert rewards in ([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], [0.1, 0.3, 0.5])  # a base hears of its rounds
+        assert study.explain("k3").proven
+        assert study.verify().holds
+        assert replayed(study, policy=policy(own_learner())) == study.digest()
+        assert learnt_by(study) == rewards
+        assert mine.rewards == [], "it is copied"
+        mine.rewards.append(9.0)
+        study.forget("u1")
+        left = [reward for reward in rewards if reward in (0.0, 0.2, 0.4)]
+        assert learnt_by(study) == left
+        assert study.verify().holds
+        assert learnt_by(study) == left
+    with shop(tmp_path, policy=policy(own_learner())) as study:
+        assert learnt_by(study) == left
+
+
+def test_a_learner_that_cannot_be_copied_is_refused(tmp_path: Path) -> None:
+    mine = own_learner()
+    mine.lock = threading.Lock()
+    with pytest.raises(InvalidSetting, match="Mine keeps a state of its own that cannot be copied"):
+        shop(tmp_path, policy=mine)
+    assert infex.studies(url_in(tmp_path)) == []
 
 
 def test_a_snapshot_that_does_not_fit_is_not_used(tmp_path: Path) -> None:
