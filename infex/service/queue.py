@@ -75,7 +75,7 @@ class StudyQueue:
             async with asyncio.timeout(self._limits.seconds):
                 return await future
         except TimeoutError:
-            raise StoreFailed("not acknowledged in time: the same again is safe") from None
+            raise StoreFailed("not acknowledged in time; it may be done all the same") from None
         finally:
             self.waiting -= 1
 

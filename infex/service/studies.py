@@ -71,16 +71,8 @@ class ServedStudy:
     async def decide_many(self, keys: list[str], many: Sequence[DecisionRequest]) -> list[Decision]:
         """The decisions of many keys in one commit; if one is refused, none is taken."""
         self._refuse_pending(keys)
-        if any(
-            not each.explore
-            or any(v is not None for v in (each.arms, each.labels, each.allowed, each.offered))
-            for each in many
-        ):
-            rows = [AskRow(key, each.unit, _options(each)) for key, each in zip(keys, many, strict=True)]
-            return await self.queue.call(lambda study: study.ask_rows(rows, durable=False))
-        contexts, units = [each.context for each in many], [each.unit for each in many]
-        columns: dict[str, Any] = {"contexts": _column(contexts), "units": _column(units)}
-        return await self.queue.call(lambda study: study.ask_many(keys, durable=False, **columns))
+        rows = [AskRow(key, each.unit, _options(each)) for key, each in zip(keys, many, strict=True)]
+        return await self.queue.call(lambda study: study.ask_rows(rows, durable=False))
 
     async def reward(self, key: str, request: RewardRequest) -> RewardAnswer:
         """What has become of a decision whose reward was told."""
@@ -92,15 +84,10 @@ class ServedStudy:
 
     async def reward_many(self, keys: list[str], many: Sequence[RewardRequest]) -> list[RewardAnswer]:
         """The same of many in one commit; if one is refused, none is told."""
-        if all(each.weight == 1.0 and each.part is None for each in many):
-            rewards = [each.reward for each in many]
-            states = await self.queue.call(lambda study: study.tell_many(keys, rewards, durable=False))
-        else:
-            rows = [
-                TellRow(key, each.reward, each.weight, each.part)
-                for key, each in zip(keys, many, strict=True)
-            ]
-            states = await self.queue.call(lambda study: study.tell_rows(rows, durable=False))
+        rows = [
+            TellRow(key, each.reward, each.weight, each.part) for key, each in zip(keys, many, strict=True)
+        ]
+        states = await self.queue.call(lambda study: study.tell_rows(rows, durable=False))
         return [RewardAnswer(key, str(state)) for key, state in zip(keys, states, strict=True)]
 
     def _refuse_pending(self, keys: Sequence[str]) -> None:
@@ -173,10 +160,6 @@ def _options(request: DecisionRequest) -> dict[str, Any]:
         "offered": request.offered,
         "explore": None if request.explore else False,
     }
-
-
-def _column(values: list[Any]) -> list[Any] | None:
-    return None if values.count(None) == len(values) else values
 
 
 def _plain_label(label: object) -> str | int:
