@@ -129,7 +129,7 @@ class StudyRequest(RequestBody, frozen=True, kw_only=True):
 
 
 class AmendmentRequest(RequestBody, frozen=True, kw_only=True):
-    """Changes a study, as an entry of its journal. A policy that is in force already changes nothing.
+    """Changes a study, as entries of its journal.
 
     `policy` is the new policy with its schedule and limits; `allowed` says for every arm whether exploring
     may try it; `explore` pauses exploring (false) or goes on with it (true).

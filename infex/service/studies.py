@@ -35,7 +35,7 @@ from infex.service.schemas import (
     plain_figures,
 )
 from infex.study.commands import AskRow, TellRow
-from infex.study.pause import paused_policy, planned_count, resumed_policy
+from infex.study.pause import planned_count, resumed_policy
 from infex.study.stores.base import sqlite_path, studies
 from infex.study.study import Study
 
@@ -97,16 +97,11 @@ class ServedStudy:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
 
     def amend(self, change: AmendmentRequest) -> None:
-        """Changes policy and allowed arms; a policy that is in force already is no change."""
-        before = self.study.policy
-        policy = before if change.policy is None else parsed(change.policy)
-        if change.explore is not None:
-            policy = resumed_policy(policy) if change.explore else paused_policy(policy)
+        """Changes policy and allowed arms, or pauses exploring."""
+        policy = None if change.policy is None else parsed(change.policy)
         if change.policy is None and change.explore is None and change.allowed is None:
             raise InvalidBody("nothing is to be changed", field="body", expected="policy, allowed or explore")
-        if policy != before or change.allowed is not None:
-            new = None if policy == before else policy
-            self.study.amend(policy=new, allowed=change.allowed, reason=change.reason)
+        self.study.amend(policy=policy, allowed=change.allowed, explore=change.explore, reason=change.reason)
 
     def summary(self) -> StudyAnswer:
         """The study as the page shows it among others."""
