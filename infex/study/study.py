@@ -183,7 +183,7 @@ class Study:
         """
         return self._executor.run(Tell.of(key, reward, weight, part), durable)
 
-    def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
+    def correct(self, key: str, reward: float, *, reason: str = "", durable: bool = True) -> RewardState:
         """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
 
         Arms may have been removed and features added since the decision. If its own arm was removed, the
@@ -192,7 +192,7 @@ class Study:
         correction cannot be exact: some estimators whose rewards count by their order, and removed arms of
         `hybrid` maps.
         """
-        return self._executor.run(Correct.of(key, reward, reason))
+        return self._executor.run(Correct.of(key, reward, reason), durable)
 
     def forget(self, unit: str, *, reason: str = "") -> int:
         """Erases all that is kept of a unit: contexts, decisions, rewards; how many entries that was.
