@@ -31,6 +31,9 @@ class KnownKeys:
         number = _hash(key)
         return number in self._recent or self._is_sorted_in(number)
 
+    def __len__(self) -> int:
+        return len(self._sorted) + len(self._recent)
+
     def _is_sorted_in(self, number: int) -> bool:
         place = bisect_left(self._sorted, number)  # NumPy's would let other threads in
         return place < len(self._sorted) and self._sorted[place] == number

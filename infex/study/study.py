@@ -36,8 +36,21 @@ from infex.errors import InvalidSetting, StoreFailed
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.policies.base import Policy, checked
 from infex.registry import label_of
-from infex.study.commands import Amend, Ask, AskRow, Batch, Correct, Flush, Tell, TellRow, each_row, found
+from infex.study.commands import (
+    Amend,
+    Ask,
+    AskRow,
+    Batch,
+    Correct,
+    Flush,
+    Learn,
+    Tell,
+    TellRow,
+    each_row,
+    found,
+)
 from infex.study.erase import forget_unit
+from infex.study.events import LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
 from infex.study.export import Exported, export
@@ -94,14 +107,26 @@ class Study:
         self._open = threading.Lock()  # held by whoever closes it, for good
 
     @staticmethod
-    def open(url: str, name: str, *, clock: Callable[[], float] = time.time, **settings: Any) -> Study:
+    def open(
+        url: str,
+        name: str,
+        *,
+        learn_from: object = None,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> Study:
         """The study `name` at `url`, which is begun with these settings if there is none.
 
         `url` is sqlite:///file.db, or postgresql://user@host/database. `settings` are those of `Bandit`
-        (`arms`, `dim` or `features`, `policy`, `seed`, ...) and of rewards: `wait`, `default`, `again`. A
-        study that is there needs none: those that differ from its own are refused (OtherSettings). What
-        holds code of yours must be given again. A policy that learns by itself is given as it was at first:
-        the study copies it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
+        (`arms`, `dim` or `features`, `policy`, `seed`, ...), those of rewards (`wait`, `default`, `again`),
+        and who decides for whom: `holdout`, `holdout_policy`, `sticky`, `apprentice`. A study that is there
+        needs none: those that differ from its own are refused (OtherSettings). What holds code of yours
+        must be given again. A policy that learns by itself is given as it was at first: the study copies
+        it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
+
+        With `learn_from`, a log or the file of one, all its rewards are learnt before the first decision, as
+        entries of the journal: a study that is there must have learnt the same log. If that breaks off, the
+        study decides nothing until it is opened with the same log once more.
         """
         if not isinstance(name, str) or not name:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
@@ -109,10 +134,28 @@ class Study:
         try:
             given = with_own_learner(settings)
             state, mark = open_state(store, name, given, int(clock() * 1_000_000))
-            return Study(url, name, Executor(store, name, state, mark, clock))
+            study = Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
             raise
+        try:
+            if learn_from is not None:
+                study._learn_from(learn_from)
+        except BaseException:
+            study.close()
+            raise
+        return study
+
+    def _learn_from(self, source: object) -> None:
+        from infex.study.warm_start import ROWS_AT_ONCE, warm_start_of  # which needs libraries that read logs
+
+        log, rows = warm_start_of(source, self.bandit())
+        for first in range(0, max(len(rows), 1), ROWS_AT_ONCE):
+            self.learn_rows(log, first, rows[first : first + ROWS_AT_ONCE])
+
+    def learn_rows(self, log: LearntLog, first: int, rows: Sequence[tuple[str, Observation]]) -> int:
+        """Learns rows of a log from the one numbered `first`, each once; how many are learnt then."""
+        return self._executor.run(Learn(log, first, rows))
 
     def ask(
         self,
@@ -123,18 +166,20 @@ class Study:
         labels: Iterable[Label] | None = None,
         allowed: npt.ArrayLike | None = None,
         unit: str | None = None,
+        played: Label | None = None,
         durable: bool = True,
         **more: object,
     ) -> Decision:
         """The decision of a key: taken now, or the one that was taken when the same was asked before.
 
-        `context`, `arms`, `labels`, `allowed` and whatever else are those of `Bandit.ask`. `unit` is whom it
-        is about, such as a customer. AnotherRequest is raised if something else was asked under this key. The
-        decision is on disk when this returns; with `durable=False` it will be, unless the process or its
-        machine fails before: `flush` waits for it. PostgreSQL always waits.
+        `context`, `arms`, `labels`, `allowed` and whatever else are those of `Bandit.ask`. `unit` is whom
+        it is about, such as a customer. `played` is the arm that was played, of a study that is an
+        apprentice. AnotherRequest is raised if something else was asked under this key. The decision is on
+        disk when this returns; with `durable=False` it will be, unless the process or its machine fails
+        before: `flush` waits for it. PostgreSQL always waits.
         """
-        options = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
-        return self._executor.run(Ask.of(key, unit, options), durable)
+        options = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, "played": played}
+        return self._executor.run(Ask.of(key, unit, options | more), durable)
 
     def ask_many(
         self,
@@ -143,16 +188,17 @@ class Study:
         contexts: Sequence[object] | Mapping[str, Sequence[object]] | None = None,
         arms: Sequence[npt.ArrayLike] | None = None,
         units: Sequence[str | None] | None = None,
+        played: Sequence[Label] | None = None,
         durable: bool = True,
         **more: object,
     ) -> list[Decision]:
         """The decisions of many keys, each as `ask` gives it, in one commit.
 
-        `contexts`, `arms` and `units` are one for each key, in the order of the keys; contexts may also be a
-        table, or a mapping of columns. What else is given is the same for all. If one is refused, the error
-        names its row, and nothing was decided.
+        `contexts`, `arms`, `units` and `played` are one for each key, in the order of the keys; contexts
+        may also be a table, or a mapping of columns. What else is given is the same for all. If one is
+        refused, the error names its row, and nothing was decided.
         """
-        columns = {"context": rows_of(contexts), "arms": rows_of(arms)}
+        columns = {"context": rows_of(contexts), "arms": rows_of(arms), "played": rows_of(played)}
         column_of_units = [None] * len(keys) if units is None else list(units)
         check_lengths(len(keys), columns | {"units": column_of_units})
         given = {word: column for word, column in columns.items() if column is not None}
@@ -343,6 +389,7 @@ class Study:
         allowed: npt.ArrayLike | None = None,
         pending: str | None = None,
         freeze: bool = False,
+        apprentice: bool | None = None,
         reason: str,
     ) -> None:
         """Changes the policy with its schedule and limits, the arms that may be tried, or how pending count.
@@ -351,7 +398,7 @@ class Study:
         learnt and nothing spent is lost. A policy of your own class is kept as `module:Class(settings)`, so
         its module must be importable. Arms come and go by `add_arms` and `remove_arms`, features by `extend`.
         With `freeze`, those who are held out are decided for by the greedy arm of the present state from now
-        on.
+        on. `apprentice=False` lets a study decide that was an apprentice before.
         """
         changes: list[tuple[str, object]] = []
         if policy is not None:
@@ -362,8 +409,12 @@ class Study:
             changes.append(("pending", plain_value("pending", pending)))
         if freeze:
             changes.append(("freeze", True))
+        if apprentice is not None:
+            changes.append(("apprentice", apprentice))
         if not changes:
-            raise InvalidSetting("amend changes a policy, allowed or pending, or freezes: none was given")
+            raise InvalidSetting(
+                "amend changes a policy, allowed, pending or apprentice, or freezes: none was given"
+            )
         self._executor.run(Amend(changes, reason))
 
     def add_arms(self, arms: Any, labels: Iterable[Label] | None = None, *, reason: str = "") -> None:
