@@ -35,7 +35,7 @@ from infex.study.events import (
     Observation,
     Rewarded,
 )
-from infex.study.requests import Request, checked_key, checked_unit
+from infex.study.requests import Request, checked_key, checked_unit, digest_of
 from infex.study.state import RewardState, StudyState, TrackedDecision
 from infex.version import __version__
 
@@ -102,17 +102,12 @@ class Ask:
             return decision_event(state, self.key, self.unit, now, self.request.options, self.request.encoded)
         if tracked.decision is None:
             raise UnknownDecision(f"decision {self.key!r} was erased: choose another key")
-        self._refuse_another(tracked.digest)
+        refuse_another(self.key, tracked.digest == self.request.digest)
         return None
 
     def refuse_conflict(self, earlier: dict[Any, Any], state: StudyState) -> None:
-        self._refuse_another(earlier.setdefault(self.key, self).request.digest)
-
-    def _refuse_another(self, digest: bytes) -> None:
-        if digest != self.request.digest:
-            raise AnotherRequest(
-                f"something else was asked under the key {self.key!r} before: a key stands for one request"
-            )
+        first: Ask = earlier.setdefault(self.key, self)
+        refuse_another(self.key, first.request.digest == self.request.digest)
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[Decision]:
         event = self.decide(state, now)
@@ -197,19 +192,39 @@ class Correct:
 @final
 @dataclass(frozen=True, slots=True)
 class Amend:
-    """Changes settings, each by an event: all of them, or none."""
+    """Changes settings, each by an event: all of them, or none; under a `key`, once."""
 
-    changes: Sequence[tuple[str, object]]
+    changes: Mapping[str, Any]
     reason: str
+    key: str | None
+    digest: str | None
     keys: Sequence[str] = ()
 
-    def __post_init__(self) -> None:
-        check_text("reason", self.reason)
+    @staticmethod
+    def of(changes: Mapping[str, object], key: object, reason: str) -> Amend:
+        """What is to be changed to what, by the fields of `Study.amend`, in this order; None is no change."""
+        wanted = {field: to for field, to in changes.items() if to is not None}
+        check_text("reason", reason)
+        if not wanted:
+            raise InvalidSetting(f"nothing is to be changed: give one of {', '.join(changes)}")
+        if key is None:
+            return Amend(wanted, reason, None, None)
+        return Amend(wanted, reason, checked_key(key), digest_of([wanted, reason]))
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[None]:
-        for what, to in self.changes:
-            content = Amended(v=CONTENT_VERSION, what=what, to=to, reason=self.reason)
-            record(Event(EventKind.AMENDMENT, "", "", now, content))
+        if self.key in state.amendment_keys:
+            refuse_another(self.key, state.amendment_keys[self.key] == self.digest)
+            return Result(None, state.number)
+        key, digest = self.key, self.digest
+        for field, to in self.changes.items():
+            what = ("resume" if to else "pause") if field == "explore" else field.replace("_", " ")
+            content = Amended(v=CONTENT_VERSION, what=what, to=to, reason=self.reason, key=key, digest=digest)
+            try:
+                record(Event(EventKind.AMENDMENT, "", "", now, content))
+            except InfexError as error:
+                error.field = field
+                raise
+            key, digest = None, None
         return Result(None, state.number)
 
 
@@ -389,6 +404,14 @@ def found(state: StudyState, key: str) -> TrackedDecision:
     if tracked is None:
         raise UnknownDecision(f"the study {state.name!r} never took a decision {key!r}")
     return tracked
+
+
+def refuse_another(key: str | None, is_same: bool) -> None:
+    """Refuses a request that is not the one before it under the same key."""
+    if not is_same:
+        raise AnotherRequest(
+            f"something else was asked under the key {key!r} before: a key stands for one request"
+        )
 
 
 def check_text(name: str, value: object) -> None:

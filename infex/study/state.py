@@ -280,6 +280,7 @@ class StudyState:
         self.log: LearntLog | None = None  # that was learnt from, and how many of its rows:
         self.observations = 0
         self.amendments: list[int] = []  # the entries of changes, oldest first
+        self.amendment_keys: dict[str, str | None] = {}  # and digests of what was asked under them
         self._reshapings: list[tuple[int, Reshaping]] = []  # by the entries that moved arms or features
         self._relearnt: dict[str, Correction] = {}
         self.residues: dict[int, Residue] = {}
@@ -456,15 +457,12 @@ class StudyState:
                 self.sums.change_reward(at, decision, tracked.reward, after)
 
     def _observe(self, content: Observation) -> None:
-        """Learns a row of a log."""
+        """Learns a row of a log; so does the state that those held out are decided for by."""
         context = Encoded(np.array(content.context)) if content.encoded else content.context
-        self.bandit.learn(
-            None if context is None else [context],
-            [content.arm],
-            [content.reward],
-            [content.weight],
-            explored=[content.explored],
-        )
+        contexts, rows = None if context is None else [context], ([content.reward], [content.weight])
+        for bandit in (self.bandit, self.frozen):
+            if bandit is not None:
+                bandit.learn(contexts, [content.arm], *rows, explored=[content.explored])
         self.observations += 1
 
     def _note_learnt(self, tracked: TrackedDecision, content: Rewarded, reward: float) -> None:
@@ -489,6 +487,8 @@ class StudyState:
             amend(self.frozen, dict(self.settings), content.what, content.to)
         self.rules = Rules.of(self.settings)
         self.amendments.append(number)
+        if content.key is not None:
+            self.amendment_keys[content.key] = content.digest
 
     def rests_on_erased(self) -> bool:
         """Does this state, in the middle of a replay, miss something that there was at the time?"""
@@ -512,6 +512,7 @@ class StudyState:
             "settings": self.settings,
             "number": self.number,
             "amendments": self.amendments,
+            "amendment_keys": self.amendment_keys,
             "reshapings": [[number, moved.plain()] for number, moved in self._reshapings],
             "relearnt": [[key, *learnt] for key, learnt in self._relearnt.items()],
             "open": kept,
@@ -535,6 +536,7 @@ class StudyState:
         state = StudyState(name, kept["settings"], given, history, Bandit.from_bytes(bandit, **own))
         state.frozen = None if frozen is None else Bandit.from_bytes(frozen, **own)
         state.number, state.amendments = kept["number"], list(kept["amendments"])
+        state.amendment_keys = dict(kept["amendment_keys"])
         state._reshapings = [(number, reshaping_of(moved)) for number, moved in kept["reshapings"]]
         state._relearnt = {
             key: Correction(counted, (number, own)) for key, counted, (number, own) in kept["relearnt"]

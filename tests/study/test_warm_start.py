@@ -82,6 +82,13 @@ def test_a_log_that_is_learnt_in_part_is_finished_before_anything_is_decided(tmp
         assert replayed(study) == study.digest()
 
 
+def test_those_held_out_get_the_greedy_arm_of_what_the_log_tells(tmp_path: Path) -> None:
+    log = Log(arm=[2, 1, 2, 0], reward=[1.0, 0.0, 1.0, 0.0], labels=("a", "b", "c"))
+    with shop(tmp_path, holdout=1.0, holdout_policy="greedy", learn_from=log, **FIXED) as study:
+        assert study.ask("first").label == "c"
+        assert replayed(study) == study.digest()
+
+
 def test_a_log_is_learnt_from_before_the_first_decision_alone(tmp_path: Path) -> None:
     with shop(tmp_path, **FIXED) as study:
         study.ask("first")
