@@ -75,6 +75,10 @@ class OwnRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: list[float]
 
 
+RowAsJSON = int | OwnRow | list[float]
+"""What a reward is learnt on, as JSON can hold it."""
+
+
 class Decided(Content, frozen=True, kw_only=True):
     """A decision of the policy: the request, and all that is needed to apply it again."""
 
@@ -85,7 +89,7 @@ class Decided(Content, frozen=True, kw_only=True):
     estimate: float
     low: float | str
     high: float | str
-    on: int | OwnRow | list[float]
+    on: RowAsJSON
     label: int | str | None = None
     explored: bool = False
     probability: float | None = 1.0
@@ -156,7 +160,7 @@ class Assigned(Content, frozen=True, kw_only=True):
     estimate: float | None = None
     low: float | str = "-inf"
     high: float | str = "inf"
-    on: int | OwnRow | list[float] | None = None
+    on: RowAsJSON | None = None
     gain: float = 0.0
     by: str = ""
 
@@ -362,14 +366,14 @@ def _end_to_json(end: float) -> float | str:
     return end if np.isfinite(end) else str(end)
 
 
-def row_to_json(on: DesignRow) -> int | OwnRow | list[float]:
+def row_to_json(on: DesignRow) -> RowAsJSON:
     """What a reward is learnt on, as JSON can hold it."""
     if isinstance(on, ArmRow):
         return OwnRow(on.arm, on.context.tolist())
     return on if isinstance(on, int) else on.tolist()
 
 
-def row_from_json(on: int | OwnRow | list[float]) -> DesignRow:
+def row_from_json(on: RowAsJSON) -> DesignRow:
     """What `row_to_json` gave."""
     if isinstance(on, OwnRow):
         return ArmRow(on.arm, np.array(on.context, dtype=np.float64))

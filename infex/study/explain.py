@@ -16,7 +16,7 @@ from infex.registry import label_of, policy_state_to_record
 from infex.study.assigned import offered_arms
 from infex.study.commands import decision_event
 from infex.study.events import MICROSECONDS, Assigned, Decided, Event, event_of
-from infex.study.snapshot import replay_journal, without_erased
+from infex.study.snapshot import load_state, without_erased
 from infex.study.state import RewardState, StudyState, tracked_decisions
 from infex.study.stores.base import Store
 
@@ -88,7 +88,7 @@ def _ends(interval: dict[str, Any]) -> dict[str, float | None]:
 def explain(
     store: Store, name: str, given: Mapping[str, object], key: str, contents: bool = False, prove: bool = True
 ) -> Explanation:
-    """The explanation of a key's decision; with `prove`, the journal is replayed up to the decision."""
+    """The explanation of a key's decision; with `prove`, the journal is replayed up to it from a snapshot."""
     entries = list(without_erased(store, name, store.of_keys(name, [key])))
     tracked = tracked_decisions(entries).get(key)
     if tracked is None:
@@ -113,7 +113,7 @@ def explain(
     if isinstance(content, Decided):
         found |= {"turn": content.turn, "loss": content.loss, "noticed": tuple(content.noticed)}
     if prove:
-        state, _ = replay_journal(store, name, given, before=tracked.decided)
+        state, _ = load_state(store, name, given, before=tracked.decided, knows_keys=False)
         found |= _state_before(state, event, request)
     return Explanation(**found)
 

@@ -73,7 +73,7 @@ def _row(entry: Entry, contents: bool) -> dict[str, Any]:
 def metrics_at(url: str, name: str, now: int) -> dict[str, Any]:
     """The figures of a study, with ages at a time in microseconds."""
     with reading(url, name) as store:
-        figures, times = load_state(store, name, {})[0].metrics()
+        figures, times = load_state(store, name, {}, knows_keys=False)[0].metrics()
     return figures | {"pending_by_age": count_by_age(times, now)}
 
 

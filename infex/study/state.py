@@ -37,6 +37,7 @@ from infex.study.events import (
     Opened,
     Residue,
     Rewarded,
+    RowAsJSON,
     event_of,
     row_from_json,
     row_to_json,
@@ -299,29 +300,29 @@ class StudyState:
 
     def look_up(self, keys: Iterable[str]) -> None:
         """Reads decisions that are not open from the journal, all at once; `find` finds them then."""
-        wanted = [
-            key
-            for key in dict.fromkeys(keys)
-            if key not in self.open and key not in self._closed and key in self.keys
-        ]
-        entries = [entry for entry in self._history(wanted) if entry.number <= self.number] if wanted else []
+        closed = (key for key in dict.fromkeys(keys) if key not in self.open and key not in self._closed)
+        self._read([key for key in closed if key in self.keys])
+
+    def _read(self, keys: list[str]) -> None:
+        entries = [entry for entry in self._history(keys) if entry.number <= self.number] if keys else []
         self._looked_up = tracked_decisions(
             entry.erased() if entry.number in self.residues else entry for entry in entries
         )
 
     def find(self, key: str) -> TrackedDecision | None:
         """The decision of a key, open or not; None if it has none."""
-        for known in (self.open, self._closed, self._looked_up):
-            if key in known:
-                return known[key]
-        if key not in self.keys:
-            return None
-        self.look_up([key])
+        tracked = self._in_memory(key)
+        if tracked is not None or key not in self.keys:
+            return tracked
+        self._read([key])
         if key not in self._looked_up:
             raise DamagedJournal(
                 f"there is a decision {key!r}, and the store does not find it: verify the study"
             )
         return self._looked_up[key]
+
+    def _in_memory(self, key: str) -> TrackedDecision | None:
+        return self.open.get(key) or self._closed.get(key) or self._looked_up.get(key)
 
     def forget_closed(self, number: int) -> None:
         """Drops closed decisions whose last event is on disk, up to an entry: the journal has them."""
@@ -424,7 +425,10 @@ class StudyState:
             heapq.heappush(self._due, (tracked.at + self._patience, tracked.decided, tracked.key))
 
     def _decided_before(self, number: int, key: str) -> TrackedDecision:
-        tracked = self.find(key)
+        """The decision that an entry tells of; a replay from a snapshot may not know its key."""
+        if self._in_memory(key) is None:
+            self._read([key])
+        tracked = self._in_memory(key)
         if tracked is None:
             raise DamagedJournal(f"entry {number} tells of {key!r}, which was never decided")
         if tracked.decision is None:
@@ -525,7 +529,7 @@ class StudyState:
     def from_plain(
         name: str,
         kept: Any,
-        keys: bytes,
+        keys: KnownKeys,
         bandit: bytes,
         frozen: bytes | None,
         given: Mapping[str, object],
@@ -550,14 +554,14 @@ class StudyState:
                 decision, on = pending.pop(key)
             else:
                 kind, decision, since = EventKind(assigned[0]), Decision(*assigned[1]), decided
-                on = None if assigned[2] is None else row_from_json(assigned[2])
+                on = None if assigned[2] is None else row_from_json(msgspec.convert(assigned[2], RowAsJSON))
             fields = key, decision, on, digest, unit, at, decided, decided, since
             state._await_reward(TrackedDecision(*fields, kind))
         state._kept = {unit: KeptArm(*fields) for unit, *fields in kept["kept"]}
         if kept["log"] is not None:
             state.log = msgspec.convert(kept["log"][0], LearntLog)
             state.observations = kept["log"][1]
-        state.keys = KnownKeys(keys)
+        state.keys = keys
         if pending:
             raise DamagedFile("decisions are pending in the snapshot that the study does not know")
         return state
@@ -566,7 +570,8 @@ class StudyState:
         """A hash of all that matters: two states with the same go on in the same way."""
         body = msgspec.msgpack.encode(self.to_plain(), order="sorted")
         frozen = "" if self.frozen is None else self.frozen.digest()
-        whole = body + self.keys.to_bytes() + self.bandit.digest().encode() + frozen.encode()
+        _, chain, recent = self.keys.summary()
+        whole = body + chain + recent + self.bandit.digest().encode() + frozen.encode()
         return blake2b(whole, digest_size=32).hexdigest()
 
 

@@ -245,7 +245,8 @@ class Study:
 
         The state afterwards is, to the last bit, that of a study which never learnt these rewards. That
         rounds were taken and how they count for the schedule and its limits stays, and so do the keys and
-        times of the entries, and the chain of hashes.
+        times of the entries, and the chain of hashes. The journal is replayed from the unit's first entry,
+        beside the study, which goes on meanwhile.
         """
         return forget_unit(self._executor, checked_unit(unit), reason)
 
@@ -273,9 +274,9 @@ class Study:
     def explain(self, key: str, *, prove: bool = True, contents: bool = False) -> Explanation:
         """Why a decision was taken, and what became of it.
 
-        With `prove` the journal is replayed up to the decision, which is then decided once more: that shows
-        all offers, the share of each feature, and that nothing else could have been decided. It takes time
-        in a long journal. With `contents` it shows the context and the unit too.
+        With `prove` the journal is replayed from the last snapshot before the decision, which is then decided
+        once more: that shows all offers, the share of each feature, and that nothing else could have been
+        decided (`verify` proves the snapshots, too). With `contents` it shows the context and the unit too.
         """
         self.flush()
         executor = self._executor

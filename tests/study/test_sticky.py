@@ -124,6 +124,21 @@ def test_a_reward_of_a_kept_arm_can_be_late_corrected_or_never_come(tmp_path: Pa
         assert replayed(study) == study.digest()
 
 
+def test_decisions_with_kept_arms_wait_for_their_rewards_across_a_restart(tmp_path: Path) -> None:
+    features = infex.features.disjoint(LABELS, context_dim=2)
+    with shop(tmp_path, features=features, sticky=True, policy=infex.Greedy()) as study:
+        kept = [study.ask(f"k{n}", context=[0.6, 0.8], unit="u") for n in range(3)]
+        before = study.digest()
+    with shop(tmp_path) as study:
+        assert study.digest() == before
+        for n in range(3):
+            study.tell(f"k{n}", 1.0 + n)
+        expected = np.zeros((3, 2))
+        expected[kept[0].arm] = ridge([([0.6, 0.8], 1.0 + n) for n in range(3)], 2)
+        np.testing.assert_allclose(study.bandit().theta.reshape(3, 2), expected, rtol=1e-12)
+        assert replayed(study) == study.digest()
+
+
 def test_those_held_out_keep_the_arm_that_was_drawn_for_them(tmp_path: Path) -> None:
     with shop(tmp_path, sticky=True, holdout=1.0) as study:
         arms: dict[str, set[int]] = {}

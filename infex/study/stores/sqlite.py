@@ -10,7 +10,7 @@ import socket
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ import apsw
 from infex.errors import DamagedJournal, ForeignStore, InvalidSetting, JournalMoved, StoreFailed, StoreInUse
 from infex.files import OWNER_ALONE, make_private
 from infex.study.journal import BEGINNING, Entry, Mark, check_append, entries_from_rows, read_pages
-from infex.study.stores.base import Snapshot
+from infex.study.stores.base import NO_RUNS, Place
 
 APPLICATION = 0x696E6678  # "infx", in the header of the file
 SCHEMA_VERSION = 1
@@ -37,7 +37,11 @@ create index entries_by_key on entries (study, key) where key <> '';
 create index entries_by_unit on entries (study, unit) where unit <> '';
 create table snapshots (
   study integer not null references studies, number integer not null, link blob not null,
-  content blob not null, primary key (study, number)
+  erased blob not null, content blob not null, primary key (study, number, erased)
+) strict;
+create table key_runs (
+  study integer not null references studies, number integer not null, content blob not null,
+  primary key (study, number)
 ) strict;
 """
 PAGES_BETWEEN_CHECKPOINTS = 4000  # of 4 KiB in the log: pages that change often go to the file once
@@ -151,7 +155,7 @@ class SQLiteStore:
             rows = connection.execute(f"select {COLUMNS} from entries {clause}", (study, *bound))
             return entries_from_rows(rows)
 
-    def erase(self, name: str, numbers: Sequence[int]) -> None:
+    def erase(self, name: str, numbers: Sequence[int], learnt: Collection[Place]) -> None:
         with self._reads() as connection:
             rows = [(self._id(connection, name), number) for number in numbers]
         with self._changes() as connection:
@@ -159,27 +163,47 @@ class SQLiteStore:
                 "update entries set unit = null, content = null, salt = null where study = ? and number = ?",
                 rows,
             )
-            connection.execute("delete from snapshots where study = ?", (self._id(connection, name),))
+            _drop(connection, self._id(connection, name), learnt)
         with self._writes() as connection:  # the log still holds what was overwritten
             _truncate_log(connection)
 
-    def keep(self, name: str, snapshot: Snapshot) -> None:
+    def keep(
+        self,
+        name: str,
+        place: Place,
+        content: bytes,
+        runs: Mapping[int, bytes] = NO_RUNS,
+        replaced: Collection[Place] = (),
+    ) -> None:
         with self._changes() as connection:
-            study, mark = self._id(connection, name), snapshot.mark
+            study, mark = self._id(connection, name), place.mark
             if study is None or _end(connection, study).number < mark.number:
                 raise JournalMoved(
                     f"the journal of {name!r} has no entry {mark.number} to keep a snapshot of"
                 )
-            connection.execute("delete from snapshots where study = ?", (study,))
-            connection.execute("insert into snapshots values (?, ?, ?, ?)", (study, *mark, snapshot.content))
+            _drop(connection, study, replaced)
+            snapshot = (study, *mark, place.erased, content)
+            connection.execute("insert or replace into snapshots values (?, ?, ?, ?, ?)", snapshot)
+            rows = [(study, number, run) for number, run in runs.items()]
+            connection.executemany("insert or replace into key_runs values (?, ?, ?)", rows)
 
-    def snapshots(self, name: str) -> list[Snapshot]:
+    def places(self, name: str) -> list[Place]:
+        found = "select number, link, erased from snapshots where study = ? order by number desc"
         with self._reads() as connection:
-            rows = connection.execute(
-                "select number, link, content from snapshots where study = ? order by number desc",
-                (self._id(connection, name),),
-            )
-            return [Snapshot(Mark(number, link), content) for number, link, content in rows]
+            rows = connection.execute(found, (self._id(connection, name),))
+            return [Place(Mark(number, link), erased) for number, link, erased in rows]
+
+    def snapshot(self, name: str, place: Place) -> bytes | None:
+        found = "select content from snapshots where study = ? and number = ? and link = ? and erased = ?"
+        with self._reads() as connection:
+            bound = (self._id(connection, name), *place.mark, place.erased)
+            content: bytes | None = connection.execute(found, bound).get
+            return content
+
+    def key_runs(self, name: str) -> list[bytes]:
+        found = "select content from key_runs where study = ? order by number"
+        with self._reads() as connection:
+            return [content for (content,) in connection.execute(found, (self._id(connection, name),))]
 
     def backup(self, path: Path) -> None:
         if Path(path).exists():
@@ -349,6 +373,12 @@ def _end(connection: apsw.Connection, study: int | None) -> Mark:
     last = "select number, link from entries where study = ? order by number desc limit 1"
     found = connection.execute(last, (study,)).fetchone()
     return BEGINNING if found is None else Mark(*found)
+
+
+def _drop(connection: apsw.Connection, study: int | None, places: Collection[Place]) -> None:
+    """Deletes snapshots."""
+    rows = [(study, place.mark.number, place.erased) for place in places]
+    connection.executemany("delete from snapshots where study = ? and number = ? and erased = ?", rows)
 
 
 def _insert(connection: apsw.Connection, study: int, entries: Sequence[Entry]) -> None:
