@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from infex.arrays import Label
 from infex.bandit import Bandit, Decision, Exploration
+from infex.checks import whole
 from infex.errors import InvalidSetting, StoreFailed
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.policies.base import Policy, checked
@@ -295,6 +296,18 @@ class Study:
         """Writes all decisions with their rewards as a log in Parquet, for `infex.evaluation.read`."""
         self.flush()
         return export(self._executor.store, self.name, self._executor.state.given, Path(path))
+
+    def archive(self, folder: str | Path, *, keep: int) -> int:
+        """Moves all entries but the newest `keep` out of the database, into files in a folder; how many.
+
+        Nothing else changes: all of them are still found, explained, verified, exported and erased, as long
+        as the folder is there. To use another folder, move the files, and archive to it. The database is
+        made smaller, and answers wait while it is. Only for SQLite.
+        """
+        kept = whole("keep", keep, least=1)
+        self.flush()
+        store = self._executor.store
+        return store.archive(self.name, Path(folder), store.end(self.name).number - kept)
 
     def estimates(
         self,

@@ -90,8 +90,16 @@ class Store(Protocol):
     def key_runs(self, name: str) -> list[bytes]:
         """All runs of keys that are kept, in their order."""
 
+    def archive(self, name: str, folder: Path, last: int) -> int:
+        """Moves entries up to the `last` into files in a folder, if they are not there already; how many.
+
+        All are found as before. Those that a study looks for when it is opened stay (their key is empty, or
+        begins with "infex:"), and so does the last of all. The folder may be another than before, once all
+        files were moved there.
+        """
+
     def backup(self, path: Path) -> None:
-        """Copies all that is kept into a new file, while it is in use."""
+        """Copies all of the database into a new file, while it is in use; not what was archived."""
 
     def close(self) -> None:
         """Lets go of the file or the server; nothing can be done with it after."""

@@ -193,6 +193,9 @@ class PostgresStore:
         with self._uses() as connection:
             return [content for (content,) in connection.execute(found, (name,))]
 
+    def archive(self, name: str, folder: Path, last: int) -> int:
+        raise InvalidSetting("journals in PostgreSQL are not archived: only those in SQLite are")
+
     def backup(self, path: Path) -> None:
         from infex.study.stores.sqlite import SQLiteStore  # which needs a library of its own
 
