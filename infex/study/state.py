@@ -365,7 +365,7 @@ class StudyState:
         if self.log is not None and self.observations < self.log.rows:
             raise NotReady(
                 f"the study {self.name!r} has learnt {self.observations} of {self.log.rows} rows of the log "
-                f"{self.log.digest}: open it once more with the same learn_from"
+                f"{self.log.digest}: let it learn from the same log once more"
             )
 
     # Events

@@ -123,9 +123,8 @@ class Study:
         must be given again. A policy that learns by itself is given as it was at first: the study copies
         it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
 
-        With `learn_from`, a log or the file of one, all its rewards are learnt before the first decision, as
-        entries of the journal: a study that is there must have learnt the same log. If that breaks off, the
-        study decides nothing until it is opened with the same log once more.
+        With `learn_from`, the method of this name is called: a study that is there must have learnt the same
+        log.
         """
         if not isinstance(name, str) or not name:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
@@ -139,18 +138,24 @@ class Study:
             raise
         try:
             if learn_from is not None:
-                study._learn_from(learn_from)
+                study.learn_from(learn_from)
         except BaseException:
             study.close()
             raise
         return study
 
-    def _learn_from(self, source: object) -> None:
+    def learn_from(self, source: object) -> int:
+        """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
+
+        They are entries of the journal, behind one with a hash of them all. The same log again changes
+        nothing. If it breaks off, the study decides nothing until all of it is learnt.
+        """
         from infex.study.warm_start import ROWS_AT_ONCE, warm_start_of  # which needs libraries that read logs
 
         log, rows = warm_start_of(source, self.bandit())
         for first in range(0, max(len(rows), 1), ROWS_AT_ONCE):
             self.learn_rows(log, first, rows[first : first + ROWS_AT_ONCE])
+        return len(rows)
 
     def learn_rows(self, log: LearntLog, first: int, rows: Sequence[tuple[str, Observation]]) -> int:
         """Learns rows of a log from the one numbered `first`, each once; how many are learnt then."""
