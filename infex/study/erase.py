@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from infex.errors import InvalidSetting
+import contextlib
+
+from infex.errors import DamagedJournal, InvalidSetting
 from infex.study.commands import check_text
 from infex.study.events import CONTENT_VERSION, FORGOTTEN_KEY, Event, EventKind, Forgotten, residues_of
 from infex.study.executor import Executor
-from infex.study.snapshot import finish_erasing, replay, replay_journal
+from infex.study.snapshot import erased_entries, finish_erasing, load_state, replay
 
 
 def forget_unit(executor: Executor, unit: str, reason: str) -> int:
     """Erases the entries of a unit, and puts a state in place that never learnt from them; how many.
 
-    The new state is built from the journal while the study goes on; it is held to catch up with what came
-    since. The event that says what was erased is written first: if erasing fails behind it, the state has
-    forgotten the unit, and the contents go with the next snapshot, or when the study is opened again.
+    The new state is built while the study goes on, from the last snapshot before the first of these entries,
+    and leaves snapshots on its way in the place of those that have learnt from them; it is held to catch up
+    with what came since. The event that says what was erased is written first: if erasing fails behind it,
+    the state has forgotten the unit, and the contents go with the next snapshot, or when the study is opened
+    again.
     """
     if not unit:
         raise InvalidSetting("forget needs a unit")
     check_text("reason", reason)
     store, name, given = executor.store, executor.name, executor.state.given
-    executor.flush()
-    residues = residues_of(store.of_unit(name, unit))
+    with executor.exclusive():
+        finish_erasing(store, name)  # or snapshots that are laid down would say that it is done
+        known, entries, end = erased_entries(store, name).residues, store.of_unit(name, unit), store.end(name)
+    residues = residues_of(entries)
     if not residues:
         return 0
-    state, mark = replay_journal(store, name, given, residues)
+    left, built = known | residues, None
+    with contextlib.suppress(DamagedJournal):  # if others erase something meanwhile
+        built = load_state(
+            store, name, given, residues=left, before=end.number + 1, knows_keys=False, lays_down=True
+        )
     with executor.exclusive():
-        now = residues_of(store.of_unit(name, unit))
-        if now.keys() != residues.keys():  # more was asked or told of this unit since
-            residues = now
-            state, mark = replay_journal(store, name, given, residues)
+        residues = residues_of(store.of_unit(name, unit))
+        if not residues:  # another instance was quicker
+            return 0
+        now = erased_entries(store, name).residues | residues
+        if built is None or now.keys() != left.keys():  # more was asked, told or erased since
+            built = load_state(store, name, given, residues=now, knows_keys=False)
+        state, mark = built
         replay(state, store, mark)
         content = Forgotten(v=CONTENT_VERSION, residues=list(residues.values()), reason=reason)
         event = Event(EventKind.FORGOTTEN, FORGOTTEN_KEY, "", executor.now(), content)

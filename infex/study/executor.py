@@ -13,15 +13,14 @@ from infex.errors import InfexError, JournalMoved, StoreFailed
 from infex.study.commands import Command, Flush, apply_defaults
 from infex.study.events import MICROSECONDS, Event, EventKind
 from infex.study.journal import Entry, Mark, linked
-from infex.study.snapshot import apply_entry, finish_erasing, load_state, state_to_bytes
+from infex.study.snapshot import apply_entry, finish_erasing, is_snapshot_due, keep_snapshot, load_state
 from infex.study.state import StudyState
-from infex.study.stores.base import Snapshot, Store
+from infex.study.stores.base import Store
 
 Answer = TypeVar("Answer")
 REFUSALS = (InfexError, TypeError, ValueError)
 """What a command is refused with, before it has changed anything."""
 MOST_UNWRITTEN = 100_000  # entries; with more, nothing new happens before the disk obeys again
-ENTRIES_BETWEEN_SNAPSHOTS = 50_000
 
 
 class Job(NamedTuple):
@@ -74,7 +73,7 @@ class Executor:
         self._writing = False  # is an append under way?
         self._doubtful = False  # did the last append fail, which may have come through?
         self._error: BaseException = Exception("")  # of that append, or which ended the worker
-        self._snapshot_at = mark.number
+        self._snapshot_at = next((place.mark.number for place in store.places(name)), 0)
         self._queue: deque[Job] = deque()
         self._wake = threading.Condition()  # of the worker, and of those below
         self._requested = self._closing = self._ended = False
@@ -156,20 +155,20 @@ class Executor:
     def replace_state(self, state: StudyState, event: Event) -> None:
         """Goes on from another state of the same journal and an event, inside `exclusive`."""
         entries = linked([event.draft()], self._mark)
+        state.keys = self._state.keys
         state.apply(event)
         self._state, self._unwritten, self._stale = state, entries, False
 
     def keep_snapshot(self) -> None:
         """Keeps the state for a quick start; if that fails, the next start takes longer.
 
-        What is left to be erased is erased first: with a snapshot, nobody would look for it any more.
+        What is left to be erased is erased first: with a snapshot, nobody would look for it any more. Nobody
+        erases anything before the snapshot is kept: it would hold what was erased.
         """
         self._snapshot_at = self._mark.number
-        with contextlib.suppress(InfexError):
-            with self.exclusive():
-                finish_erasing(self.store, self.name)
-                snapshot = Snapshot(self._mark, state_to_bytes(self._state))
-            self.store.keep(self.name, snapshot)
+        with contextlib.suppress(InfexError), self.exclusive():
+            finish_erasing(self.store, self.name)
+            keep_snapshot(self.store, self._state, self._mark)
 
     def close(self) -> None:
         """Writes what is left, keeps the state, and ends; StoreFailed if something could not be written."""
@@ -346,12 +345,3 @@ def _not_acknowledged(error: BaseException) -> StoreFailed:
     failed = StoreFailed(f"not acknowledged: {error}; it may be done all the same")
     failed.__cause__ = error
     return failed
-
-
-def is_snapshot_due(number: int, last: int, pending: int) -> bool:
-    """Is it time for another snapshot? The longer a journal is, the more entries go between two.
-
-    To read a pending decision from a snapshot takes nearly as long as to apply it again, so most entries
-    since the last snapshot are to be of other decisions.
-    """
-    return number - last >= max(ENTRIES_BETWEEN_SNAPSHOTS, number // 10, 2 * pending)

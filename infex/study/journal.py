@@ -13,6 +13,7 @@ from infex.errors import DamagedJournal, InvalidSetting, JournalMoved
 
 HASH_SIZE, SALT_SIZE = 32, 16
 ENTRIES_PER_PAGE = 1000  # that are read at once
+RESERVED = "infex:"  # what keys of the journal's own begin with
 LENGTH, PLACE = Struct(">I"), Struct(">QqI")
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from infex.errors import InvalidSetting
 from infex.features.vectors import as_mapping, refuse_single_values, table_rows
+from infex.study.journal import RESERVED
 
 LONGEST_KEY = 200  # characters
-RESERVED = "infex:"  # what keys of the journal's own begin with
 ENCODER = msgspec.json.Encoder(order="sorted")
 
 

@@ -1,19 +1,23 @@
 """The state of a study, from a snapshot and the entries behind it, or from the journal alone.
 
-A snapshot is a state in bytes, for a quick start. It may be thrown away at any time: one that does not fit
-the journal, or was written by another infex, is not used.
+A snapshot is a state in bytes: a place to replay from, for a start, an explanation or an erasure. They are
+kept at intervals all along the journal. One may be thrown away at any time: what does not fit the journal, or
+was written by another infex, is not used. A snapshot fits if it is of the same chain of entries, and was made
+without exactly those of the entries before it that the journal says were erased.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
-from infex.errors import DamagedJournal, InfexError, JournalMoved, UnknownStudy
+from infex.errors import DamagedJournal, InfexError, JournalMoved, StoreFailed, UnknownStudy
 from infex.study.events import (
     CONTENT_VERSION,
     FORGOTTEN_KEY,
@@ -26,22 +30,25 @@ from infex.study.events import (
     event_of,
 )
 from infex.study.journal import BEGINNING, ENTRIES_PER_PAGE, Entry, Mark, linked
+from infex.study.known_keys import KnownKeys
 from infex.study.settings import check_settings, settings_to_plain, without_first_code
 from infex.study.state import History, StudyState
-from infex.study.stores.base import Snapshot, Store
+from infex.study.stores.base import Place, Store
 from infex.version import __version__
 
 SNAPSHOT_VERSION = 1
-CHECK_SIZE = 32
+CHECK_SIZE, ERASED_SIZE = 32, 16
+ENTRIES_BETWEEN_SNAPSHOTS = 20_000
+BYTES_AN_ENTRY = 50  # of all snapshots together; an entry itself takes some 500
 
 
 def state_to_bytes(state: StudyState) -> bytes:
-    """All of a state, and a hash of it."""
+    """All of a state but the runs of its keys, and a hash of it."""
     kept = {
         "v": SNAPSHOT_VERSION,
         "infex": __version__,
         "state": state.to_plain(),
-        "keys": state.keys.to_bytes(),
+        "keys": state.keys.summary(),
         "bandit": state.bandit.to_bytes(),
         "frozen": None if state.frozen is None else state.frozen.to_bytes(),
     }
@@ -49,29 +56,57 @@ def state_to_bytes(state: StudyState) -> bytes:
     return blake2b(body, digest_size=CHECK_SIZE).digest() + body
 
 
-def state_from_bytes(
-    name: str, snapshot: Snapshot, given: Mapping[str, object], history: History
+def state_at(
+    store: Store, name: str, place: Place, given: Mapping[str, object], knows_keys: bool
 ) -> StudyState | None:
-    """The state of a snapshot; None if it is not one that can be used."""
-    body = snapshot.content[CHECK_SIZE:]
-    if blake2b(body, digest_size=CHECK_SIZE).digest() != snapshot.content[:CHECK_SIZE]:
+    """The state of a snapshot; None if there is none that can be used."""
+    content = store.snapshot(name, place) or b""
+    body = content[CHECK_SIZE:]
+    if blake2b(body, digest_size=CHECK_SIZE).digest() != content[:CHECK_SIZE]:
         return None
     try:
         kept = msgspec.msgpack.decode(body)
         if (kept["v"], kept["infex"]) != (SNAPSHOT_VERSION, __version__):
             return None
-        parts = kept["state"], kept["keys"], kept["bandit"], kept["frozen"]
-        state = StudyState.from_plain(name, *parts, given, history)
+        keys = KnownKeys.restored(kept["keys"], store.key_runs(name) if knows_keys else None)
+        parts = kept["state"], keys, kept["bandit"], kept["frozen"]
+        state = StudyState.from_plain(name, *parts, given, _history(store, name))
+    except StoreFailed:
+        raise
     except (InfexError, msgspec.MsgspecError, KeyError, TypeError, ValueError):
         return None
-    return state if state.number == snapshot.mark.number else None
+    return state if state.number == place.mark.number else None
+
+
+def is_snapshot_due(number: int, last: int, pending: int) -> bool:
+    """Is it time for another snapshot?
+
+    To read a pending decision from a snapshot takes nearly as long as to apply it again, so most entries
+    since the last snapshot are to be of other decisions.
+    """
+    return number - last >= max(ENTRIES_BETWEEN_SNAPSHOTS, 2 * pending)
+
+
+def keep_snapshot(store: Store, state: StudyState, mark: Mark) -> None:
+    """Keeps a state, in the place of the snapshot before it if the one before that is near enough.
+
+    So all snapshots together take some `BYTES_AN_ENTRY` for each entry of the journal, however large one is.
+    """
+    content, erased = state_to_bytes(state), erased_hash(state.residues)
+    older = (each for each in store.places(state.name) if each.mark.number < mark.number)
+    fitting = [*islice((each for each in older if each.erased == erased(each.mark.number)), 2)]
+    start = fitting[1].mark.number if len(fitting) > 1 else 0
+    is_near = mark.number - start <= max(ENTRIES_BETWEEN_SNAPSHOTS, len(content) // BYTES_AN_ENTRY)
+    runs = dict(state.keys.new_runs)
+    place = Place(mark, erased(mark.number))
+    store.keep(state.name, place, content, runs, fitting[:1] if is_near else ())
+    for number in runs:
+        del state.keys.new_runs[number]
 
 
 def open_state(store: Store, name: str, given: Mapping[str, object], now: int) -> tuple[StudyState, Mark]:
     """The state of a study, which is begun if there is none, and the mark behind its last entry."""
-    kept = [
-        snapshot.mark for snapshot in store.snapshots(name)
-    ]  # before the end: others may append meanwhile
+    kept = [place.mark for place in store.places(name)]  # before the end: others may append meanwhile
     end = store.end(name)
     if (missing := missing_entries(name, end, kept)) is not None:
         raise DamagedJournal(missing)
@@ -116,56 +151,80 @@ def _begin(store: Store, name: str, given: Mapping[str, object], now: int) -> No
 def finish_erasing(store: Store, name: str) -> None:
     """Erases all that the journal says was erased, unless that is done.
 
-    A snapshot behind the entry that says so is the sign that it is done: none is kept before.
+    A snapshot behind the entry that says so, which fits, is the sign that it is done: none is kept before.
     """
-    erased = erased_entries(store, name)
-    if erased.last and not any(snapshot.mark.number >= erased.last for snapshot in store.snapshots(name)):
-        store.erase(name, list(erased.residues))
-        store.keep(name, Snapshot(store.end(name), b""))  # the one before has learnt what was erased
+    found, places = erased_entries(store, name), store.places(name)
+    erased = erased_hash(found.residues)
+    done = next((each.mark.number for each in places if each.erased == erased(each.mark.number)), 0)
+    if found.last > done:
+        learnt = [each for each in places if each.erased != erased(each.mark.number)]
+        store.erase(name, [number for number, said in found.said_by.items() if said > done], learnt)
+        end = store.end(name)
+        store.keep(name, Place(end, erased(end.number)), b"")
 
 
-def load_state(store: Store, name: str, given: Mapping[str, object]) -> tuple[StudyState, Mark]:
-    """The state that a journal has come to, if possible by a snapshot, and the mark behind its last entry."""
-    erased, end = erased_entries(store, name), store.end(name)
-    for snapshot in store.snapshots(name):
-        if snapshot.mark.number < erased.last:
-            continue  # it has learnt what was erased since
-        if snapshot.mark.number >= end.number and snapshot.mark != end:
-            continue  # it is of another journal
-        state = state_from_bytes(name, snapshot, given, _history(store, name))
+def load_state(
+    store: Store,
+    name: str,
+    given: Mapping[str, object],
+    *,
+    residues: Mapping[int, Residue] | None = None,
+    before: int | None = None,
+    knows_keys: bool = True,
+    lays_down: bool = False,
+) -> tuple[StudyState, Mark]:
+    """The state that a journal has come to, from the nearest snapshot, and the mark behind its last entry.
+
+    `residues` are what is left of entries that are to be left out, if these are not those that the journal
+    says. With `before`, it is the state before that entry. A state that is to run no commands needs not know
+    the keys of decisions before the snapshot. With `lays_down`, snapshots are kept on the way.
+    """
+    found, end = erased_entries(store, name), store.end(name)
+    left = found.residues if residues is None else dict(residues)
+    erased, last = erased_hash(left), end.number if before is None else before - 1
+    for place in store.places(name):
+        number = place.mark.number
+        if number > last or (number == end.number and place.mark != end) or place.erased != erased(number):
+            continue
+        state = state_at(store, name, place, given, knows_keys)
         if state is None:
             continue
+        state.residues, state.erased_spans = left, found.spans
         with contextlib.suppress(DamagedJournal):  # if the journal is damaged, reading all of it says so
-            return state, replay(state, store, snapshot.mark)
-    return replay_journal(store, name, given)
+            return state, replay(state, store, place.mark, before, lays_down)
+    return replay_journal(store, name, given, left, before, lays_down)
 
 
 def replay_journal(
     store: Store,
     name: str,
     given: Mapping[str, object],
-    erased: Mapping[int, Residue] | None = None,
+    residues: Mapping[int, Residue] | None = None,
     before: int | None = None,
+    lays_down: bool = False,
 ) -> tuple[StudyState, Mark]:
-    """The state that the journal alone comes to, and the mark behind the last entry that was read.
-
-    `erased` are entries to be left out beside those that were erased before. With `before`, it is the state
-    before that entry.
-    """
+    """The state that the journal alone comes to, and the mark behind its last entry; as `load_state`."""
     first = _first_entry(store, name)
     state = first_state(store, name, first, given)
-    state.residues |= dict(erased or {})
-    return state, replay(state, store, first.mark, None if before is None else before - 2)
+    if residues is not None:
+        state.residues = dict(residues)
+    return state, replay(state, store, first.mark, before, lays_down)
 
 
-def replay(state: StudyState, store: Store, after: Mark, most: int | None = None) -> Mark:
-    """Applies all entries behind a mark to a state, or so many; the mark behind the last of them."""
+def replay(
+    state: StudyState, store: Store, after: Mark, before: int | None = None, lays_down: bool = False
+) -> Mark:
+    """Applies the entries behind a mark, up to the one `before` another; the mark behind the last of them."""
     state.bandit.silence_reward_warnings()
-    for entry in store.read(state.name, after, most):
+    snapshot_at = after.number
+    for entry in store.read(state.name, after, None if before is None else before - 1 - after.number):
         apply_entry(state, entry)
         after = entry.mark
         if entry.number % ENTRIES_PER_PAGE == 0:
             state.forget_closed(entry.number)
+            if lays_down and is_snapshot_due(entry.number, snapshot_at, len(state.open)):
+                keep_snapshot(store, state, after)
+                snapshot_at = entry.number
     state.forget_closed(after.number)
     return after
 
@@ -193,11 +252,12 @@ def first_state(store: Store, name: str, first: Entry, given: Mapping[str, objec
 class ErasedEntries(NamedTuple):
     """What is left of the entries that were erased, by their numbers.
 
-    `spans` are the entries between which the state rested on what was erased since: from the first that was,
-    to the one that says so.
+    `said_by` are the entries that say so. `spans` are the entries between which the state rested on what was
+    erased since: from the first that was, to the one that says so.
     """
 
     residues: dict[int, Residue]
+    said_by: dict[int, int]
     spans: list[tuple[int, int]]
 
     @property
@@ -208,12 +268,24 @@ class ErasedEntries(NamedTuple):
 
 def erased_entries(store: Store, name: str) -> ErasedEntries:
     """All that was erased from a journal."""
-    found = ErasedEntries({}, [])
+    found = ErasedEntries({}, {}, [])
     for entry in store.of_keys(name, [FORGOTTEN_KEY]):
         residues = content_of(Forgotten, entry).residues
         found.residues.update({residue.number: residue for residue in residues})
+        found.said_by.update({residue.number: entry.number for residue in residues})
         found.spans.append((min(residue.number for residue in residues), entry.number))
     return found
+
+
+def erased_hash(residues: Collection[int]) -> Callable[[int], bytes]:
+    """A hash of those erased entries that come up to an entry."""
+    numbers = np.sort(np.fromiter(residues, dtype="<i8", count=len(residues)))
+
+    def up_to(number: int) -> bytes:
+        these = numbers[: np.searchsorted(numbers, number, side="right")]
+        return blake2b(these.tobytes(), digest_size=ERASED_SIZE).digest()
+
+    return up_to
 
 
 def without_erased(store: Store, name: str, entries: Iterable[Entry]) -> Iterator[Entry]:

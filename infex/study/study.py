@@ -32,12 +32,26 @@ import numpy.typing as npt
 
 from infex.arrays import Label
 from infex.bandit import Bandit, Decision, Exploration
+from infex.checks import whole
 from infex.errors import InvalidSetting, StoreFailed
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.policies.base import Policy, checked
 from infex.registry import label_of
-from infex.study.commands import Amend, Ask, AskRow, Batch, Correct, Flush, Tell, TellRow, each_row, found
+from infex.study.commands import (
+    Amend,
+    Ask,
+    AskRow,
+    Batch,
+    Correct,
+    Flush,
+    Learn,
+    Tell,
+    TellRow,
+    each_row,
+    found,
+)
 from infex.study.erase import forget_unit
+from infex.study.events import LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
 from infex.study.export import Exported, export
@@ -92,14 +106,25 @@ class Study:
         self._open = threading.Lock()  # held by whoever closes it, for good
 
     @staticmethod
-    def open(url: str, name: str, *, clock: Callable[[], float] = time.time, **settings: Any) -> Study:
+    def open(
+        url: str,
+        name: str,
+        *,
+        learn_from: object = None,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> Study:
         """The study `name` at `url`, which is begun with these settings if there is none.
 
         `url` is sqlite:///file.db, or postgresql://user@host/database. `settings` are those of `Bandit`
-        (`arms`, `dim` or `features`, `policy`, `seed`, ...) and of rewards: `wait`, `default`, `again`. A
-        study that is there needs none: those that differ from its own are refused (OtherSettings). What
-        holds code of yours must be given again. A policy that learns by itself is given as it was at first:
-        the study copies it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
+        (`arms`, `dim` or `features`, `policy`, `seed`, ...), those of rewards (`wait`, `default`, `again`),
+        and who decides for whom: `holdout`, `holdout_policy`, `sticky`, `apprentice`. A study that is there
+        needs none: those that differ from its own are refused (OtherSettings). What holds code of yours
+        must be given again. A policy that learns by itself is given as it was at first: the study copies
+        it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
+
+        With `learn_from`, the method of this name is called: a study that is there must have learnt the same
+        log.
         """
         if not isinstance(name, str) or not name:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
@@ -107,10 +132,34 @@ class Study:
         try:
             given = with_own_learner(settings)
             state, mark = open_state(store, name, given, int(clock() * 1_000_000))
-            return Study(url, name, Executor(store, name, state, mark, clock))
+            study = Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
             raise
+        try:
+            if learn_from is not None:
+                study.learn_from(learn_from)
+        except BaseException:
+            study.close()
+            raise
+        return study
+
+    def learn_from(self, source: object) -> int:
+        """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
+
+        They are entries of the journal, behind one with a hash of them all. The same log again changes
+        nothing. If it breaks off, the study decides nothing until all of it is learnt.
+        """
+        from infex.study.warm_start import ROWS_AT_ONCE, warm_start_of  # which needs libraries that read logs
+
+        log, rows = warm_start_of(source, self.bandit())
+        for first in range(0, max(len(rows), 1), ROWS_AT_ONCE):
+            self.learn_rows(log, first, rows[first : first + ROWS_AT_ONCE])
+        return len(rows)
+
+    def learn_rows(self, log: LearntLog, first: int, rows: Sequence[tuple[str, Observation]]) -> int:
+        """Learns rows of a log from the one numbered `first`, each once; how many are learnt then."""
+        return self._executor.run(Learn(log, first, rows))
 
     def ask(
         self,
@@ -121,18 +170,20 @@ class Study:
         labels: Iterable[Label] | None = None,
         allowed: npt.ArrayLike | None = None,
         unit: str | None = None,
+        played: Label | None = None,
         durable: bool = True,
         **more: object,
     ) -> Decision:
         """The decision of a key: taken now, or the one that was taken when the same was asked before.
 
-        `context`, `arms`, `labels`, `allowed` and whatever else are those of `Bandit.ask`. `unit` is whom it
-        is about, such as a customer. AnotherRequest is raised if something else was asked under this key. The
-        decision is on disk when this returns; with `durable=False` it will be, unless the process or its
-        machine fails before: `flush` waits for it. PostgreSQL always waits.
+        `context`, `arms`, `labels`, `allowed` and whatever else are those of `Bandit.ask`. `unit` is whom
+        it is about, such as a customer. `played` is the arm that was played, of a study that is an
+        apprentice. AnotherRequest is raised if something else was asked under this key. The decision is on
+        disk when this returns; with `durable=False` it will be, unless the process or its machine fails
+        before: `flush` waits for it. PostgreSQL always waits.
         """
-        options = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
-        return self._executor.run(Ask.of(key, unit, options), durable)
+        options = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, "played": played}
+        return self._executor.run(Ask.of(key, unit, options | more), durable)
 
     def ask_many(
         self,
@@ -141,16 +192,17 @@ class Study:
         contexts: Sequence[object] | Mapping[str, Sequence[object]] | None = None,
         arms: Sequence[npt.ArrayLike] | None = None,
         units: Sequence[str | None] | None = None,
+        played: Sequence[Label] | None = None,
         durable: bool = True,
         **more: object,
     ) -> list[Decision]:
         """The decisions of many keys, each as `ask` gives it, in one commit.
 
-        `contexts`, `arms` and `units` are one for each key, in the order of the keys; contexts may also be a
-        table, or a mapping of columns. What else is given is the same for all. If one is refused, the error
-        names its row, and nothing was decided.
+        `contexts`, `arms`, `units` and `played` are one for each key, in the order of the keys; contexts
+        may also be a table, or a mapping of columns. What else is given is the same for all. If one is
+        refused, the error names its row, and nothing was decided.
         """
-        columns = {"context": rows_of(contexts), "arms": rows_of(arms)}
+        columns = {"context": rows_of(contexts), "arms": rows_of(arms), "played": rows_of(played)}
         column_of_units = [None] * len(keys) if units is None else list(units)
         check_lengths(len(keys), columns | {"units": column_of_units})
         given = {word: column for word, column in columns.items() if column is not None}
@@ -199,7 +251,8 @@ class Study:
 
         The state afterwards is, to the last bit, that of a study which never learnt these rewards. That
         rounds were taken and how they count for the schedule and its limits stays, and so do the keys and
-        times of the entries, and the chain of hashes.
+        times of the entries, and the chain of hashes. The journal is replayed from the unit's first entry,
+        beside the study, which goes on meanwhile.
         """
         return forget_unit(self._executor, checked_unit(unit), reason)
 
@@ -227,9 +280,9 @@ class Study:
     def explain(self, key: str, *, prove: bool = True, contents: bool = False) -> Explanation:
         """Why a decision was taken, and what became of it.
 
-        With `prove` the journal is replayed up to the decision, which is then decided once more: that shows
-        all offers, the share of each feature, and that nothing else could have been decided. It takes time
-        in a long journal. With `contents` it shows the context and the unit too.
+        With `prove` the journal is replayed from the last snapshot before the decision, which is then decided
+        once more: that shows all offers, the share of each feature, and that nothing else could have been
+        decided (`verify` proves the snapshots, too). With `contents` it shows the context and the unit too.
         """
         self.flush()
         executor = self._executor
@@ -248,6 +301,18 @@ class Study:
         """Writes all decisions with their rewards as a log in Parquet, for `infex.evaluation.read`."""
         self.flush()
         return export(self._executor.store, self.name, self._executor.state.given, Path(path))
+
+    def archive(self, folder: str | Path, *, keep: int) -> int:
+        """Moves all entries but the newest `keep` out of the database, into files in a folder; how many.
+
+        Nothing else changes: all of them are still found, explained, verified, exported and erased, as long
+        as the folder is there. To use another folder, move the files, and archive to it. The database is
+        made smaller, and answers wait while it is. Only for SQLite.
+        """
+        kept = whole("keep", keep, least=1)
+        self.flush()
+        store = self._executor.store
+        return store.archive(self.name, Path(folder), store.end(self.name).number - kept)
 
     def estimates(
         self,
@@ -342,6 +407,7 @@ class Study:
         explore: bool | None = None,
         pending: str | None = None,
         freeze: bool = False,
+        apprentice: bool | None = None,
         add_arms: Mapping[str, object] | None = None,
         remove_arms: object = None,
         extend: Mapping[str, object] | None = None,
@@ -359,7 +425,8 @@ class Study:
         may try it. `pending` is how pending decisions count. `policy` is the new policy with its schedule
         and limits; one of your own class is kept as `module:Class(settings)`, so its module must be
         importable. `explore` pauses exploring (False), or goes on with it (True). With `freeze`, those who
-        are held out are decided for by the greedy arm of the present state from now on.
+        are held out are decided for by the greedy arm of the present state from now on. With
+        `apprentice=False` a study decides that was an apprentice before.
         """
         changes = {
             "remove_arms": plain_value("remove_arms", remove_arms),
@@ -370,6 +437,7 @@ class Study:
             "policy": None if policy is None else policy_to_plain(checked("policy", policy)),
             "explore": explore,
             "freeze": freeze or None,
+            "apprentice": apprentice,
         }
         if not isinstance(explore, bool | None) or not isinstance(freeze, bool):
             raise InvalidSetting(f"explore and freeze must be true or false, got {explore!r} and {freeze!r}")

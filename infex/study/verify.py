@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from infex.errors import DamagedJournal, InfexError
 from infex.policies.base import Policy, policy_info
 from infex.registry import label_of
-from infex.study.events import DECISIONS, Decided, HeldOut, event_of
+from infex.study.events import DECISIONS, Decided, event_of
 from infex.study.explain import decides_again
 from infex.study.journal import BEGINNING, ENTRIES_PER_PAGE, Entry, Mark
-from infex.study.snapshot import apply_entry, first_state, missing_entries
+from infex.study.snapshot import apply_entry, erased_hash, first_state, missing_entries, state_at
 from infex.study.state import StudyState
-from infex.study.stores.base import Store
+from infex.study.stores.base import Place, Store
 
 
 class Verdict(NamedTuple):
@@ -44,10 +45,14 @@ class Misfit(Exception):
 def verify(store: Store, name: str, given: Mapping[str, object], checkpoint: str | None = None) -> Verdict:
     """Replays all of a journal, decides every decision once more, and compares.
 
-    Entries must also be those of the checkpoint, and of snapshots that are kept beside the journal.
+    Entries must also be those of the checkpoint, and of snapshots that are kept beside the journal; and these
+    must hold what the journal has come to there.
     """
     kept = None if checkpoint is None else Mark.from_checkpoint(checkpoint)
-    snapshots = [snapshot.mark for snapshot in store.snapshots(name)]  # before the journal, which may grow
+    places = store.places(name)  # before the journal, which may grow
+    snapshots = defaultdict(list)
+    for place in places:
+        snapshots[place.mark.number].append(place)
     proofs: dict[bool | None, int] = {True: 0, None: 0, False: 0}
     state: StudyState | None = None
     mark, fitting, entry, why = BEGINNING, 0, None, ""
@@ -56,7 +61,7 @@ def verify(store: Store, name: str, given: Mapping[str, object], checkpoint: str
             mark = each.mark
             if kept is not None and mark.number == kept.number and mark != kept:
                 raise Misfit(f"entry {mark.number} is not that of the checkpoint")
-            if any(mark.number == known.number and mark != known for known in snapshots):
+            if any(place.mark != mark for place in snapshots[mark.number]):
                 raise Misfit(f"entry {mark.number} is not the one of which a snapshot is kept")
             if state is None:
                 state = first_state(store, name, each, given)
@@ -69,10 +74,12 @@ def verify(store: Store, name: str, given: Mapping[str, object], checkpoint: str
                 apply_entry(state, each)
                 if each.number % ENTRIES_PER_PAGE == 0:
                     state.forget_closed(each.number)
+            for place in snapshots[mark.number]:
+                _check_snapshot(store, place, state)
             fitting = each.number
         if kept is not None and mark.number < kept.number:
             raise DamagedJournal(f"the journal ends at entry {mark.number}, before the checkpoint")
-        if (missing := missing_entries(name, mark, snapshots)) is not None:
+        if (missing := missing_entries(name, mark, [place.mark for place in places])) is not None:
             raise DamagedJournal(missing)
     except Misfit as error:
         entry, why = mark.number, str(error)
@@ -82,15 +89,21 @@ def verify(store: Store, name: str, given: Mapping[str, object], checkpoint: str
     return Verdict(entry, why, mark.number, decisions, proofs[True], proofs[None], mark.checkpoint())
 
 
+def _check_snapshot(store: Store, place: Place, state: StudyState) -> None:
+    """Refuses a snapshot that would be used, and is not of this state."""
+    if place.erased == erased_hash(state.residues)(state.number):
+        found = state_at(store, state.name, place, state.given, knows_keys=False)
+        if found is not None and found.digest() != state.digest():
+            raise Misfit(f"the snapshot of entry {state.number} is not what the journal comes to")
+
+
 def _prove(state: StudyState, entry: Entry) -> tuple[bool | None, str]:
     """Is a decision what this state decides? And what is wrong, if it is not."""
-    content = event_of(entry).content
-    if not isinstance(content, Decided | HeldOut):
-        return None, ""
+    event, policy = event_of(entry), state.bandit.policy
+    is_own = isinstance(event.content, Decided) and not policy_info(policy).built_in
     try:
-        proof, policy = decides_again(state, entry.key, content), state.bandit.policy
-        is_own = isinstance(content, Decided) and not policy_info(policy).built_in
-        if proof and is_own and not decides_again(state, entry.key, content):
+        proof = decides_again(state, event)
+        if proof and is_own and not decides_again(state, event):
             return False, _own_code(policy, entry.number, decided_once=True)
     except DamagedJournal:
         raise

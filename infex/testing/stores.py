@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from infex.errors import DamagedJournal, JournalMoved
 from infex.study.journal import BEGINNING, Draft, Entry, Mark, linked
-from infex.study.stores.base import Snapshot, Store
+from infex.study.stores.base import Place, Store
 
 
 def drafts(count: int, start: int = 1) -> list[Draft]:
@@ -102,8 +102,10 @@ class StoreContract:
     def test_what_is_erased_is_gone_and_the_chain_holds(self, store: Store) -> None:
         entries = linked(drafts(5), BEGINNING)
         store.append("a", entries, BEGINNING)
-        store.keep("a", Snapshot(entries[-1].mark, b"it has learnt all of this"))
-        store.erase("a", [entry.number for entry in store.of_unit("a", "bob")])
+        before, learnt = Place(entries[0].mark, b"none"), Place(entries[-1].mark, b"none")
+        for place in (before, learnt):
+            store.keep("a", place, b"all that it has learnt")
+        store.erase("a", [entry.number for entry in store.of_unit("a", "bob")], [learnt])
         store = self.reopened(store)
         found = list(store.read("a"))
         erased = [entry.number for entry in found if entry.is_erased]
@@ -113,7 +115,7 @@ class StoreContract:
         ] * 2
         assert [each.mark for each in found] == [each.mark for each in entries]
         assert store.of_unit("a", "bob") == []
-        assert store.snapshots("a") == []
+        assert store.places("a") == [before]
 
     def test_a_change_of_what_was_written_is_noticed(self, store: Store) -> None:
         entries = linked(drafts(3), BEGINNING)
@@ -123,16 +125,25 @@ class StoreContract:
             with refused(DamagedJournal, "entry "):
                 list(store.read(name))
 
-    def test_the_last_snapshot_is_kept(self, store: Store) -> None:
+    def test_snapshots_are_kept_beside_each_other_or_in_the_place_of_others(self, store: Store) -> None:
         entries = linked(drafts(3), BEGINNING)
         store.append("a", entries, BEGINNING)
-        assert store.snapshots("a") == []
-        for entry in entries[:2]:
-            store.keep("a", Snapshot(entry.mark, bytes(100_000)))
+        assert (store.places("a"), store.key_runs("a")) == ([], [])
+        one, two, other, last = (
+            Place(entries[place].mark, erased) for place, erased in ((0, b""), (1, b""), (1, b"x"), (2, b""))
+        )
+        for place in (one, two, other):
+            store.keep("a", place, bytes(100_000))
+        store.keep("a", two, b"newer", {1: b"second", 0: b"first"})
+        store.keep("a", last, b"last", {1: b"2", 2: b"3"}, [one, other])
         store = self.reopened(store)
-        assert store.snapshots("a")[0] == Snapshot(entries[1].mark, bytes(100_000))
+        assert store.places("a") == [last, two]
+        assert [store.snapshot("a", place) for place in (two, last, one)] == [b"newer", b"last", None]
+        assert store.snapshot("a", two._replace(mark=Mark(2, bytes(32)))) is None
+        assert store.key_runs("a") == [b"first", b"2", b"3"]
+        assert (store.places("b"), store.key_runs("b")) == ([], [])
         with refused(JournalMoved):
-            store.keep("a", Snapshot(Mark(4, bytes(32)), b""))
+            store.keep("a", Place(Mark(4, bytes(32)), b""), b"")
 
     def test_threads_are_in_a_transaction_one_at_a_time(self, store: Store) -> None:
         def work() -> None:

@@ -94,10 +94,10 @@ def test_who_is_forgotten_is_shown_no_longer(tmp_path: Path, monkeypatch: pytest
         with contextlib.closing(History(url_in(tmp_path), "shop")) as history:
             read_all(history)
 
-            def look_and_erase(store: SQLiteStore, name: str, numbers: list[int]) -> None:
+            def look_and_erase(store: SQLiteStore, name: str, numbers: list[int], learnt: Any) -> None:
                 read_all(history)  # the entry that tells of it is there, and what it tells of as well
                 before.extend(each.key for each in history.recent())
-                erase(store, name, numbers)
+                erase(store, name, numbers, learnt)
 
             monkeypatch.setattr(SQLiteStore, "erase", look_and_erase)
             assert study.forget("u1") == 20

@@ -14,7 +14,7 @@ from infex.models.noise import SquaredRewards
 from infex.study import erase
 from infex.study.events import Decided, event_of
 from infex.study.inspection import log_rows
-from infex.study.snapshot import replay_journal
+from infex.study.snapshot import load_state
 from infex.study.state import tracked_decisions
 from infex.study.stores.base import reading
 from infex.study.stores.sqlite import SQLiteStore
@@ -299,14 +299,14 @@ def test_what_comes_while_it_is_forgotten_is_forgotten_too(
         calls: list[int] = []
 
         def meanwhile(*given: Any, **more: Any) -> Any:
-            found = replay_journal(*given, **more)
+            found = load_state(*given, **more)
             if not calls:
                 study.tell("a", 1.0)
                 study.tell("b", 0.5)
             calls.append(1)
             return found
 
-        monkeypatch.setattr(erase, "replay_journal", meanwhile)
+        monkeypatch.setattr(erase, "load_state", meanwhile)
         assert study.forget("u") == 2
         assert len(calls) == 2
         assert replayed(study) == study.digest()

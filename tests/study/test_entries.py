@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infex.errors import DamagedJournal
+from infex.errors import DamagedFile, DamagedJournal
 from infex.study.journal import BEGINNING, Draft, entries_from_rows, linked, verified
-from infex.study.known_keys import KnownKeys
+from infex.study.known_keys import KEYS_IN_A_RUN, KnownKeys
 from infex.study.metrics import Drift
 from infex.testing.stores import changes, drafts
 
@@ -73,16 +73,39 @@ def test_rows_are_entries_whole_or_erased_and_nothing_between() -> None:
 
 @given(st.lists(TEXTS), st.lists(TEXTS), st.lists(TEXTS))
 def test_keys_are_known_also_after_they_were_written_and_read(
-    sorted_in: list[str], added: list[str], asked: list[str]
+    first: list[str], added: list[str], asked: list[str]
 ) -> None:
     before = KnownKeys()
-    for key in sorted_in:
+    for key in first:
         before.add(key)
-    keys = KnownKeys(before.to_bytes())
+    keys = KnownKeys.restored(before.summary(), list(before.new_runs.values()))
     for key in added:
         keys.add(key)
-    known = {*sorted_in, *added}
+    known = {*first, *added}
     assert [key in keys for key in asked] == [key in known for key in asked]
+
+
+def test_keys_make_the_same_runs_wherever_a_snapshot_was_taken() -> None:
+    every = [f"key {n}" for n in range(5 * KEYS_IN_A_RUN + 7)]
+    whole = KnownKeys()
+    for key in every:
+        whole.add(key)
+    assert sorted(whole.new_runs) == [0, 1, 2, 3, 4]
+    part, runs = KnownKeys(), dict[int, bytes]()
+    for place, key in enumerate(every):
+        part.add(key)
+        if place % 3001 == 0:
+            runs |= part.new_runs
+            part = KnownKeys.restored(part.summary(), None)  # as a replay that needs not know all keys
+    assert runs | part.new_runs == whole.new_runs
+    kept = list(whole.new_runs.values())
+    again = KnownKeys.restored(part.summary(), [*kept, b"of later"])
+    assert again.summary() == whole.summary()
+    assert all(key in again and key in whole for key in every)
+    assert not any(f"other {n}" in again for n in range(1000))
+    for damaged in (kept[:-1], [*kept[:4], kept[0]], [bytes(len(kept[0])), *kept[1:]]):
+        with pytest.raises(DamagedFile, match="not those that were written"):
+            KnownKeys.restored(part.summary(), damaged)
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1))

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import infex
 from infex.cli.main import main
 from infex.errors import OtherSettings, StoreFailed, UnknownDecision
-from infex.study import executor
+from infex.study import snapshot
 from infex.study.stores.base import reading
 from infex.study.stores.postgres import PostgresStore
 from infex.study.study import Study
@@ -141,15 +141,15 @@ def test_it_goes_on_when_the_server_was_restarted(url: str, server: Server) -> N
 
 
 def test_snapshots_are_kept_while_it_runs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
+    monkeypatch.setattr(snapshot, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
     with opened(url, arms=ARMS, policy=POLICY, seed=7) as study, reading(url) as store:
         keys = [f"k{n}" for n in range(12)]
         study.ask_many(keys)
         study.ask("more")  # which is done after a snapshot would have been kept
-        assert store.snapshots("shop") == []  # of decisions that all wait
+        assert store.places("shop") == []  # of decisions that all wait
         study.tell_many(keys, [0.5] * 12)
         study.ask("then")
-        assert store.snapshots("shop")[0].mark.number >= 13
+        assert store.places("shop")[0].mark.number >= 13
 
 
 def worker(url: str, name: str, threads: int, decisions: int, aborted: float) -> subprocess.Popen[str]:

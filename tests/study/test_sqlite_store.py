@@ -137,7 +137,7 @@ def test_what_is_erased_is_in_no_file(path: Path) -> None:
     store.append("a", linked(drafts(9), BEGINNING), BEGINNING)
     everything = b"".join(each.read_bytes() for each in path.parent.iterdir())
     assert b"content of 4" in everything
-    store.erase("a", [entry.number for entry in store.of_unit("a", "bob")])
+    store.erase("a", [entry.number for entry in store.of_unit("a", "bob")], [])
     everything = b"".join(each.read_bytes() for each in path.parent.iterdir())
     assert b"content of 4" not in everything
     assert b"bob" not in everything

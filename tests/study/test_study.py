@@ -24,8 +24,8 @@ from infex.errors import (
     UnknownDecision,
     UnknownStudy,
 )
-from infex.study import executor
-from infex.study.stores.base import Snapshot, reading
+from infex.study import snapshot
+from infex.study.stores.base import reading
 from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
 from tests.study.studies import ARMS, POLICY, Clock, pulls, replayed, shop, url_in
@@ -418,26 +418,28 @@ def test_a_snapshot_that_does_not_fit_is_not_used(tmp_path: Path) -> None:
         work_through(study, [None] * 30)
         before = study.digest()
     with reading(url_in(tmp_path)) as store:
-        (kept,) = store.snapshots("shop")
-    other = kept.mark._replace(link=bytes(32))
-    for snapshot in (
-        *(Snapshot(kept.mark, content) for content in (b"", b"x" * 100, bytes(32), kept.content[:-1])),
-        Snapshot(other, kept.content),
+        (place,) = store.places("shop")
+        kept = store.snapshot("shop", place)
+    assert kept is not None
+    other = place._replace(mark=place.mark._replace(link=bytes(32)))
+    for where, content in (
+        *((place, content) for content in (b"", b"x" * 100, bytes(32), kept[:-1])),
+        (other, kept),
+        (place._replace(erased=b"others"), kept),
     ):
         with contextlib.closing(SQLiteStore(tmp_path / "shop.db")) as store:
-            store.keep("shop", snapshot)
+            store.keep("shop", where, content, replaced=store.places("shop"))
         with shop(tmp_path) as again:
             assert again.digest() == before == replayed(again)
 
 
 def test_snapshots_are_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
+    monkeypatch.setattr(snapshot, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
     with shop(tmp_path) as study, reading(url_in(tmp_path)) as store:
         work_through(study, [None] * 30)
         study.flush()
-        until(lambda: store.snapshots("shop"), "a snapshot is kept")
-        (kept,) = store.snapshots("shop")
-        assert kept.mark.number >= 10
+        until(lambda: store.places("shop"), "a snapshot is kept")
+        assert store.places("shop")[0].mark.number >= 10
         assert study.digest() == replayed(study)
 
 
@@ -571,12 +573,11 @@ def test_the_last_day_before_1970_is_a_day_like_others(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_waits_until_most_entries_are_of_decisions_that_wait_no_more() -> None:
-    enough = executor.ENTRIES_BETWEEN_SNAPSHOTS
-    assert executor.is_snapshot_due(enough, 0, enough // 2)
-    assert not executor.is_snapshot_due(enough, 0, enough // 2 + 1)
-    assert not executor.is_snapshot_due(enough - 1, 0, 0)
-    assert not executor.is_snapshot_due(21 * enough, 20 * enough, 0)  # a tenth of a long journal
-    assert executor.is_snapshot_due(23 * enough, 20 * enough, enough)
+    enough = snapshot.ENTRIES_BETWEEN_SNAPSHOTS
+    assert snapshot.is_snapshot_due(enough, 0, enough // 2)
+    assert not snapshot.is_snapshot_due(enough, 0, enough // 2 + 1)
+    assert not snapshot.is_snapshot_due(enough - 1, 0, 0)
+    assert snapshot.is_snapshot_due(21 * enough, 20 * enough, 0)  # however long the journal is
 
 
 def test_a_study_says_of_its_arms_and_explorations_what_a_bandit_says(tmp_path: Path) -> None:

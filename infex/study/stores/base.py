@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from infex.errors import InvalidSetting, StoreInUse, UnknownStudy
@@ -16,11 +17,14 @@ from infex.study.journal import BEGINNING, Entry, Mark
 SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 
 
-class Snapshot(NamedTuple):
-    """A state after so many entries, for a quick start; the journal stays the truth."""
+class Place(NamedTuple):
+    """Where a snapshot was taken: behind which entry, and (as a hash) without which erased entries before."""
 
     mark: Mark
-    content: bytes
+    erased: bytes
+
+
+NO_RUNS: Mapping[int, bytes] = MappingProxyType({})
 
 
 class Store(Protocol):
@@ -58,21 +62,44 @@ class Store(Protocol):
     def of_unit(self, name: str, unit: str) -> list[Entry]:
         """All entries of one unit that were not erased, in their order."""
 
-    def erase(self, name: str, numbers: Sequence[int]) -> None:
+    def erase(self, name: str, numbers: Sequence[int], learnt: Collection[Place]) -> None:
         """Takes unit, content and salt out of entries, on disk too; that they were there stays.
 
-        Snapshots, which have learnt from them, go too, and so do answers that a service keeps of their
-        decisions.
+        The snapshots that have learnt from them go, too.
         """
 
-    def keep(self, name: str, snapshot: Snapshot) -> None:
-        """Keeps a snapshot in the place of those before."""
+    def keep(
+        self,
+        name: str,
+        place: Place,
+        content: bytes,
+        runs: Mapping[int, bytes] = NO_RUNS,
+        replaced: Collection[Place] = (),
+    ) -> None:
+        """Keeps a snapshot (in the place of others, if that is said) and runs of keys by their numbers.
 
-    def snapshots(self, name: str) -> list[Snapshot]:
-        """What is kept of these, the newest first."""
+        A snapshot is a state, for a quick start; the journal stays the truth.
+        """
+
+    def places(self, name: str) -> list[Place]:
+        """Where snapshots were taken that are kept, the newest first."""
+
+    def snapshot(self, name: str, place: Place) -> bytes | None:
+        """The snapshot of a place; None if it is kept no longer."""
+
+    def key_runs(self, name: str) -> list[bytes]:
+        """All runs of keys that are kept, in their order."""
+
+    def archive(self, name: str, folder: Path, last: int) -> int:
+        """Moves entries up to the `last` into files in a folder, if they are not there already; how many.
+
+        All are found as before. Those that a study looks for when it is opened stay (their key is empty, or
+        begins with "infex:"), and so does the last of all. The folder may be another than before, once all
+        files were moved there.
+        """
 
     def backup(self, path: Path) -> None:
-        """Copies all that is kept into a new file, while it is in use."""
+        """Copies all of the database into a new file, while it is in use; not what was archived."""
 
     def close(self) -> None:
         """Lets go of the file or the server; nothing can be done with it after."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -22,7 +22,7 @@ from infex.study.journal import (
     entries_from_rows,
     read_pages,
 )
-from infex.study.stores.base import Snapshot
+from infex.study.stores.base import NO_RUNS, Place
 
 TABLES_VERSION = 1
 LOCKS = 0x696E6678  # "infx": the first half of the keys of our advisory locks
@@ -42,7 +42,11 @@ create index if not exists infex_entries_by_key on infex_entries (study, key) wh
 create index if not exists infex_entries_by_unit on infex_entries (study, unit) where unit <> '';
 create table if not exists infex_snapshots (
   study integer not null references infex_studies, number bigint not null, link bytea not null,
-  content bytea not null, primary key (study, number)
+  erased bytea not null, content bytea not null, primary key (study, number, erased)
+);
+create table if not exists infex_key_runs (
+  study integer not null references infex_studies, number bigint not null, content bytea not null,
+  primary key (study, number)
 );
 insert into infex_schema select 1 where not exists (select from infex_schema);
 """
@@ -137,7 +141,7 @@ class PostgresStore:
             )
             return entries_from_rows(rows.fetchall())
 
-    def erase(self, name: str, numbers: Sequence[int]) -> None:
+    def erase(self, name: str, numbers: Sequence[int], learnt: Collection[Place]) -> None:
         those = f"where study = {THE_STUDY} and number = any(%s)"
         with self._uses() as connection:
             with connection.transaction():
@@ -145,25 +149,52 @@ class PostgresStore:
                     f"update infex_entries set unit = null, content = null, salt = null {those}",
                     (name, list(numbers)),
                 )
-                connection.execute(f"delete from infex_snapshots where study = {THE_STUDY}", (name,))
+                _drop(connection, name, learnt)
             connection.execute("vacuum infex_entries, infex_snapshots")  # it goes out of the files too
 
-    def keep(self, name: str, snapshot: Snapshot) -> None:
+    def keep(
+        self,
+        name: str,
+        place: Place,
+        content: bytes,
+        runs: Mapping[int, bytes] = NO_RUNS,
+        replaced: Collection[Place] = (),
+    ) -> None:
         with self._uses() as connection, connection.transaction():
-            if _end(connection, name).number < snapshot.mark.number:
-                raise JournalMoved(f"the journal of {name!r} has no entry {snapshot.mark.number} to keep")
-            older = f"delete from infex_snapshots where study = {THE_STUDY} and number <= %s"
-            connection.execute(older, (name, snapshot.mark.number))
+            if _end(connection, name).number < place.mark.number:
+                raise JournalMoved(f"the journal of {name!r} has no entry {place.mark.number} to keep")
+            _drop(connection, name, [*replaced, place])
             connection.execute(
-                f"insert into infex_snapshots select {THE_STUDY}, %s, %s, %s",
-                (name, *snapshot.mark, snapshot.content),
+                f"insert into infex_snapshots select {THE_STUDY}, %s, %s, %s, %s",
+                (name, *place.mark, place.erased, content),
             )
+            for number, run in runs.items():
+                connection.execute(
+                    f"insert into infex_key_runs select {THE_STUDY}, %s, %s "
+                    "on conflict (study, number) do update set content = excluded.content",
+                    (name, number, run),
+                )
 
-    def snapshots(self, name: str) -> list[Snapshot]:
-        found = f"select number, link, content from infex_snapshots where study = {THE_STUDY}"
+    def places(self, name: str) -> list[Place]:
+        found = f"select number, link, erased from infex_snapshots where study = {THE_STUDY}"
         with self._uses() as connection:
             rows = connection.execute(f"{found} order by number desc", (name,))
-            return [Snapshot(Mark(number, link), content) for number, link, content in rows]
+            return [Place(Mark(number, link), erased) for number, link, erased in rows]
+
+    def snapshot(self, name: str, place: Place) -> bytes | None:
+        those = f"where study = {THE_STUDY} and number = %s and link = %s and erased = %s"
+        with self._uses() as connection:
+            bound = (name, *place.mark, place.erased)
+            found = connection.execute(f"select content from infex_snapshots {those}", bound).fetchone()
+            return None if found is None else found[0]
+
+    def key_runs(self, name: str) -> list[bytes]:
+        found = f"select content from infex_key_runs where study = {THE_STUDY} order by number"
+        with self._uses() as connection:
+            return [content for (content,) in connection.execute(found, (name,))]
+
+    def archive(self, name: str, folder: Path, last: int) -> int:
+        raise InvalidSetting("journals in PostgreSQL are not archived: only those in SQLite are")
 
     def backup(self, path: Path) -> None:
         from infex.study.stores.sqlite import SQLiteStore  # which needs a library of its own
@@ -217,6 +248,13 @@ def _append(connection: psycopg.Connection[Any], name: str, entries: Sequence[En
     done = connection.execute(APPEND, (*entries[-1].mark, name, *after, *columns), binary=True)
     if done.rowcount != len(entries):
         raise JournalMoved(f"somebody else has appended to the journal of {name!r}")
+
+
+def _drop(connection: psycopg.Connection[Any], name: str, places: Collection[Place]) -> None:
+    """Deletes snapshots."""
+    those = f"where study = {THE_STUDY} and number = %s and erased = %s"
+    for place in places:
+        connection.execute(f"delete from infex_snapshots {those}", (name, place.mark.number, place.erased))
 
 
 @contextlib.contextmanager

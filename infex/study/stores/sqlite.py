@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
+import secrets
 import socket
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -20,8 +22,18 @@ import apsw
 
 from infex.errors import DamagedJournal, ForeignStore, InvalidSetting, JournalMoved, StoreFailed, StoreInUse
 from infex.files import OWNER_ALONE, make_private
-from infex.study.journal import BEGINNING, Entry, Mark, check_append, entries_from_rows, read_pages
-from infex.study.stores.base import Snapshot
+from infex.study.journal import (
+    BEGINNING,
+    RESERVED,
+    Entry,
+    Mark,
+    check_append,
+    entries_from_rows,
+    read_pages,
+)
+from infex.study.stores import segments
+from infex.study.stores.base import NO_RUNS, Place
+from infex.study.stores.segments import Segment, SegmentFiles, make_folder
 
 APPLICATION = 0x696E6678  # "infx", in the header of the file
 SCHEMA_VERSION = 1
@@ -37,7 +49,16 @@ create index entries_by_key on entries (study, key) where key <> '';
 create index entries_by_unit on entries (study, unit) where unit <> '';
 create table snapshots (
   study integer not null references studies, number integer not null, link blob not null,
-  content blob not null, primary key (study, number)
+  erased blob not null, content blob not null, primary key (study, number, erased)
+) strict;
+create table archives (study integer primary key references studies, folder text not null) strict;
+create table segments (
+  study integer not null references studies, first integer not null, last integer not null,
+  link blob not null, file text not null, written integer not null, primary key (study, first)
+) strict;
+create table key_runs (
+  study integer not null references studies, number integer not null, content blob not null,
+  primary key (study, number)
 ) strict;
 """
 PAGES_BETWEEN_CHECKPOINTS = 4000  # of 4 KiB in the log: pages that change often go to the file once
@@ -50,6 +71,8 @@ BY_KEY = (
     "indexed by entries_by_key where study = ? and key in (select value from json_each(?)) and key <> '' "
     "order by number"
 )
+ARCHIVABLE = f"study = ? and number between ? and ? and key <> '' and key not glob '{RESERVED}*'"
+ENTRIES_IN_A_SEGMENT = 1_000_000
 BY_UNIT = "indexed by entries_by_unit where study = ? and unit = ? and unit <> '' order by number"
 
 
@@ -73,6 +96,7 @@ class SQLiteStore:
         self._suspect = False  # did a write fail? Then what is on disk is looked at before the next
         self._disconnected = False  # since a failed write, and could not be connected anew?
         self._ids: dict[str, int] = {}
+        self._segments, self._archiving = SegmentFiles(), threading.Lock()  # of archiving and erasing
         self._transactions: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         refuse_old_sqlite()
         self._process_lock = None if reading else ProcessLock(self.path)
@@ -137,13 +161,23 @@ class SQLiteStore:
             _insert(connection, study, entries)
 
     def read(self, name: str, after: Mark = BEGINNING, most: int | None = None) -> Iterator[Entry]:
-        return read_pages(lambda number, count: self._entries(name, PAGE, number, count), after, most)
+        def page(number: int, count: int) -> list[Entry]:
+            kept, last = self._entries(name, PAGE, number, count), number + count
+            if [entry.number for entry in kept] == list(range(number + 1, last + 1)):
+                return kept
+            return self._with_archived(name, kept, segments.PAGE, number, last, within=(number, last))[:count]
+
+        return read_pages(page, after, most)
 
     def of_keys(self, name: str, keys: Collection[str]) -> list[Entry]:
-        return self._entries(name, BY_KEY, json.dumps(list(keys)))
+        kept = self._entries(name, BY_KEY, json.dumps(list(keys)))
+        archivable = [key for key in keys if _is_archivable(key)]
+        if not archivable:
+            return kept
+        return self._with_archived(name, kept, segments.BY_KEY, json.dumps(archivable))
 
     def of_unit(self, name: str, unit: str) -> list[Entry]:
-        return self._entries(name, BY_UNIT, unit)
+        return self._with_archived(name, self._entries(name, BY_UNIT, unit), segments.BY_UNIT, unit)
 
     def _entries(self, name: str, clause: str, *bound: Any) -> list[Entry]:
         with self._reads() as connection:
@@ -151,35 +185,126 @@ class SQLiteStore:
             rows = connection.execute(f"select {COLUMNS} from entries {clause}", (study, *bound))
             return entries_from_rows(rows)
 
-    def erase(self, name: str, numbers: Sequence[int]) -> None:
+    def _with_archived(
+        self,
+        name: str,
+        kept: list[Entry],
+        clause: str,
+        *bound: Any,
+        within: tuple[float, float] = (0, math.inf),
+    ) -> list[Entry]:
+        """Entries of the database, which were read before, and those of segments, in their order."""
         with self._reads() as connection:
-            rows = [(self._id(connection, name), number) for number in numbers]
+            every = _segments(connection, self._id(connection, name))
+            some = [each for each in every if each.last > within[0] and each.first <= within[1]]
+            found = {entry.number: entry for entry in self._segments.entries(some, clause, *bound)}
+        found |= {entry.number: entry for entry in kept}  # one may be in both, if it was moved meanwhile
+        return [found[number] for number in sorted(found)]
+
+    def archive(self, name: str, folder: Path, last: int) -> int:
+        place, moved = folder.resolve(), 0
+        with self._archiving:
+            make_folder(place)
+            while (begun := self._begin_segment(name, place, last)) is not None:
+                segment, after = begun
+                entries = self.read(name, after, segment.last - after.number)
+                self._segments.write(segment.path, (each for each in entries if _is_archivable(each.key)))
+                with self._changes() as connection:
+                    study = self._id(connection, name)
+                    written = "update segments set written = 1 where study = ? and first = ?"
+                    connection.execute(written, (study, segment.first))
+                    connection.execute(f"delete from entries where {ARCHIVABLE}", (study, *segment[:2]))
+                    moved += connection.changes()
+        if moved:
+            with self._writes() as connection:
+                connection.execute("vacuum")
+                with contextlib.suppress(StoreFailed):  # a reader: the log is emptied later
+                    _truncate_log(connection)
+        return moved
+
+    def _begin_segment(self, name: str, folder: Path, last: int) -> tuple[Segment, Mark] | None:
+        """Notes the next segment, before anything is in its file; with the mark before it."""
         with self._changes() as connection:
+            study = self._id(connection, name)
+            self._discard_unfinished(connection, study)
+            there = _segments(connection, study)
+            if lost := [each for each in there if not (folder / each.path.name).exists()]:
+                raise InvalidSetting(f"{lost[0].path} is part of the archive: move it to {folder} before")
+            connection.execute("insert or replace into archives values (?, ?)", (study, str(folder)))
+            ended = "select last, link from segments where study = ? order by last desc limit 1"
+            row = connection.execute(ended, (study,)).fetchone()
+            after = BEGINNING if row is None else Mark(*row)
+            upto = min(last, _end(connection, study).number - 1, after.number + ENTRIES_IN_A_SEGMENT)
+            if upto <= after.number:
+                return None
+            link = connection.execute(
+                "select link from entries where study = ? and number = ?", (study, upto)
+            ).get
+            first = after.number + 1
+            file = f"{first}-{upto}-{secrets.token_hex(4)}.entries"  # others may have files there, too
+            values = (study, first, upto, link, file)
+            connection.execute("insert into segments values (?, ?, ?, ?, ?, 0)", values)
+            return Segment(first, upto, folder / file), after
+
+    def _discard_unfinished(self, connection: apsw.Connection, study: int | None) -> None:
+        """Removes files that were begun before the process ended: what is erased later would stay in them."""
+        for each in _segments(connection, study, written=False):
+            self._segments.discard(each.path)
+        connection.execute("delete from segments where study = ? and not written", (study,))
+
+    def erase(self, name: str, numbers: Sequence[int], learnt: Collection[Place]) -> None:
+        with self._archiving, self._changes() as connection:
+            study = self._id(connection, name)
+            self._discard_unfinished(connection, study)
             connection.executemany(
                 "update entries set unit = null, content = null, salt = null where study = ? and number = ?",
-                rows,
+                [(study, number) for number in numbers],
             )
-            connection.execute("delete from snapshots where study = ?", (self._id(connection, name),))
+            _drop(connection, study, learnt)
+            archived = _segments(connection, study)
+        for segment in archived:
+            if inside := [number for number in numbers if segment.first <= number <= segment.last]:
+                self._segments.erase(segment, inside)
         with self._writes() as connection:  # the log still holds what was overwritten
             _truncate_log(connection)
 
-    def keep(self, name: str, snapshot: Snapshot) -> None:
+    def keep(
+        self,
+        name: str,
+        place: Place,
+        content: bytes,
+        runs: Mapping[int, bytes] = NO_RUNS,
+        replaced: Collection[Place] = (),
+    ) -> None:
         with self._changes() as connection:
-            study, mark = self._id(connection, name), snapshot.mark
+            study, mark = self._id(connection, name), place.mark
             if study is None or _end(connection, study).number < mark.number:
                 raise JournalMoved(
                     f"the journal of {name!r} has no entry {mark.number} to keep a snapshot of"
                 )
-            connection.execute("delete from snapshots where study = ?", (study,))
-            connection.execute("insert into snapshots values (?, ?, ?, ?)", (study, *mark, snapshot.content))
+            _drop(connection, study, replaced)
+            snapshot = (study, *mark, place.erased, content)
+            connection.execute("insert or replace into snapshots values (?, ?, ?, ?, ?)", snapshot)
+            rows = [(study, number, run) for number, run in runs.items()]
+            connection.executemany("insert or replace into key_runs values (?, ?, ?)", rows)
 
-    def snapshots(self, name: str) -> list[Snapshot]:
+    def places(self, name: str) -> list[Place]:
+        found = "select number, link, erased from snapshots where study = ? order by number desc"
         with self._reads() as connection:
-            rows = connection.execute(
-                "select number, link, content from snapshots where study = ? order by number desc",
-                (self._id(connection, name),),
-            )
-            return [Snapshot(Mark(number, link), content) for number, link, content in rows]
+            rows = connection.execute(found, (self._id(connection, name),))
+            return [Place(Mark(number, link), erased) for number, link, erased in rows]
+
+    def snapshot(self, name: str, place: Place) -> bytes | None:
+        found = "select content from snapshots where study = ? and number = ? and link = ? and erased = ?"
+        with self._reads() as connection:
+            bound = (self._id(connection, name), *place.mark, place.erased)
+            content: bytes | None = connection.execute(found, bound).get
+            return content
+
+    def key_runs(self, name: str) -> list[bytes]:
+        found = "select content from key_runs where study = ? order by number"
+        with self._reads() as connection:
+            return [content for (content,) in connection.execute(found, (self._id(connection, name),))]
 
     def backup(self, path: Path) -> None:
         if Path(path).exists():
@@ -195,6 +320,7 @@ class SQLiteStore:
     def close(self) -> None:
         with self._write_lock, self._read_lock, _named(self.path):
             try:
+                self._segments.close()
                 self._reader.close()
                 self._writer.close()
             finally:
@@ -352,6 +478,27 @@ def _end(connection: apsw.Connection, study: int | None) -> Mark:
     last = "select number, link from entries where study = ? order by number desc limit 1"
     found = connection.execute(last, (study,)).fetchone()
     return BEGINNING if found is None else Mark(*found)
+
+
+def _is_archivable(key: str) -> bool:
+    """May an entry of this key be archived? Others are looked for whenever a study is opened."""
+    return bool(key) and not key.startswith(RESERVED)
+
+
+def _segments(connection: apsw.Connection, study: int | None, written: bool = True) -> list[Segment]:
+    """The segments of a study, in their order."""
+    found = (
+        "select first, last, folder, file from segments join archives using (study) "
+        "where study = ? and written = ? order by first"
+    )
+    rows = connection.execute(found, (study, written))
+    return [Segment(first, last, Path(folder, file)) for first, last, folder, file in rows]
+
+
+def _drop(connection: apsw.Connection, study: int | None, places: Collection[Place]) -> None:
+    """Deletes snapshots."""
+    rows = [(study, place.mark.number, place.erased) for place in places]
+    connection.executemany("delete from snapshots where study = ? and number = ? and erased = ?", rows)
 
 
 def _insert(connection: apsw.Connection, study: int, entries: Sequence[Entry]) -> None:
