@@ -84,16 +84,24 @@ def test_a_correction_is_that_of_a_study_and_on_disk_when_it_is_answered(
 def test_decisions_are_answered_while_a_unit_is_erased(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, go_on, of_unit = threading.Event(), threading.Event(), SQLiteStore.of_unit
+    begun, go_on, of_unit, read = threading.Event(), threading.Event(), SQLiteStore.of_unit, SQLiteStore.read
+    erasing: list[int] = []
 
-    def held(store: SQLiteStore, name: str, unit: str) -> Any:
-        begun.set()
-        assert go_on.wait(PATIENCE)
+    def looked_up(store: SQLiteStore, name: str, unit: str) -> Any:
+        erasing.append(threading.get_ident())
         return of_unit(store, name, unit)
+
+    def held(store: SQLiteStore, *words: Any) -> Any:
+        """The replay without the unit waits, and nobody else who reads."""
+        if threading.get_ident() in erasing and not begun.is_set():
+            begun.set()
+            assert go_on.wait(PATIENCE)
+        return read(store, *words)
 
     with running(tmp_path) as call:
         filled(call)
-        monkeypatch.setattr(SQLiteStore, "of_unit", held)
+        monkeypatch.setattr(SQLiteStore, "of_unit", looked_up)
+        monkeypatch.setattr(SQLiteStore, "read", held)
         erasure = call.begin("POST", ERASURES, {"unit": "customer-1", "reason": "asked for it"})
         assert begun.wait(PATIENCE)
         assert call("POST", DECISIONS, {"key": "meanwhile", "context": CONTEXT}).json["round"] == 7
