@@ -146,7 +146,7 @@ class PostgresStore:
                     (name, list(numbers)),
                 )
                 connection.execute(f"delete from infex_snapshots where study = {THE_STUDY}", (name,))
-            connection.execute("vacuum infex_entries, infex_snapshots")  # it goes out of the files too
+            connection.execute("vacuum infex_entries, infex_snapshots")  # their room may be written over
 
     def keep(self, name: str, snapshot: Snapshot) -> None:
         with self._uses() as connection, connection.transaction():
