@@ -1116,9 +1116,7 @@ class Bandit:
 
     def _own_arms(self) -> Fixed | Mapped:
         if not isinstance(self._arms, Fixed | Mapped):
-            raise InvalidArms(
-                "the arms of this bandit change every round: there are none to add to or remove"
-            )
+            raise InvalidArms("the arms change every round: there are none to add to or remove")
         return self._arms
 
     def extend(

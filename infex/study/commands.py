@@ -21,7 +21,7 @@ from infex.errors import (
 )
 from infex.study.events import CONTENT_VERSION, Amended, Decided, Event, EventKind, HeldOut, Rewarded
 from infex.study.holdout import held_out_decision, is_held_out
-from infex.study.requests import Request, checked_key, checked_unit
+from infex.study.requests import Request, checked_key, checked_unit, digest_of
 from infex.study.state import RewardState, StudyState, TrackedDecision
 
 Answer = TypeVar("Answer", covariant=True)
@@ -86,7 +86,7 @@ class Ask:
         if tracked is not None:
             if tracked.decision is None:
                 raise UnknownDecision(f"decision {self.key!r} was erased: choose another key")
-            self._refuse_another(tracked.digest)
+            refuse_another(self.key, tracked.digest == self.request.digest)
             return None
         if is_held_out(state.bandit.seed, self.unit or self.key, state.rules.holdout):
             way = state.rules.holdout_policy
@@ -97,13 +97,8 @@ class Ask:
         return Event(EventKind.DECISION, self.key, self.unit, now, Decided.of(record, self.request.encoded))
 
     def refuse_conflict(self, earlier: dict[Any, Any], state: StudyState) -> None:
-        self._refuse_another(earlier.setdefault(self.key, self).request.digest)
-
-    def _refuse_another(self, digest: bytes) -> None:
-        if digest != self.request.digest:
-            raise AnotherRequest(
-                f"something else was asked under the key {self.key!r} before: a key stands for one request"
-            )
+        first: Ask = earlier.setdefault(self.key, self)
+        refuse_another(self.key, first.request.digest == self.request.digest)
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[Decision]:
         event = self.decide(state, now)
@@ -188,19 +183,39 @@ class Correct:
 @final
 @dataclass(frozen=True, slots=True)
 class Amend:
-    """Changes settings, each by an event: all of them, or none."""
+    """Changes settings, each by an event: all of them, or none; under a `key`, once."""
 
-    changes: Sequence[tuple[str, object]]
+    changes: Mapping[str, Any]
     reason: str
+    key: str | None
+    digest: str | None
     keys: Sequence[str] = ()
 
-    def __post_init__(self) -> None:
-        check_text("reason", self.reason)
+    @staticmethod
+    def of(changes: Mapping[str, object], key: object, reason: str) -> Amend:
+        """What is to be changed to what, by the fields of `Study.amend`, in this order; None is no change."""
+        wanted = {field: to for field, to in changes.items() if to is not None}
+        check_text("reason", reason)
+        if not wanted:
+            raise InvalidSetting(f"nothing is to be changed: give one of {', '.join(changes)}")
+        if key is None:
+            return Amend(wanted, reason, None, None)
+        return Amend(wanted, reason, checked_key(key), digest_of([wanted, reason]))
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[None]:
-        for what, to in self.changes:
-            content = Amended(v=CONTENT_VERSION, what=what, to=to, reason=self.reason)
-            record(Event(EventKind.AMENDMENT, "", "", now, content))
+        if self.key in state.amendment_keys:
+            refuse_another(self.key, state.amendment_keys[self.key] == self.digest)
+            return Result(None, state.number)
+        key, digest = self.key, self.digest
+        for field, to in self.changes.items():
+            what = ("resume" if to else "pause") if field == "explore" else field.replace("_", " ")
+            content = Amended(v=CONTENT_VERSION, what=what, to=to, reason=self.reason, key=key, digest=digest)
+            try:
+                record(Event(EventKind.AMENDMENT, "", "", now, content))
+            except InfexError as error:
+                error.field = field
+                raise
+            key, digest = None, None
         return Result(None, state.number)
 
 
@@ -289,6 +304,14 @@ def found(state: StudyState, key: str) -> TrackedDecision:
     if tracked is None:
         raise UnknownDecision(f"the study {state.name!r} never took a decision {key!r}")
     return tracked
+
+
+def refuse_another(key: str | None, is_same: bool) -> None:
+    """Refuses a request that is not the one before it under the same key."""
+    if not is_same:
+        raise AnotherRequest(
+            f"something else was asked under the key {key!r} before: a key stands for one request"
+        )
 
 
 def check_text(name: str, value: object) -> None:

@@ -187,11 +187,16 @@ class Rewarded(Content, frozen=True, kw_only=True):
 
 
 class Amended(Content, frozen=True, kw_only=True):
-    """What was changed, to what, and why."""
+    """What was changed, to what, and why.
+
+    The first entry of an amendment with a key has that key, and a digest of all that was asked under it.
+    """
 
     what: str
     to: Any
     reason: str
+    key: str | None = None
+    digest: str | None = None
 
 
 class Residue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -71,16 +71,17 @@ class Explanation:
     unit: str | None = None
 
     def plain(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
+        """All of it as plain data, for JSON; the end of an interval that has none is None."""
         found: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
-        decision = None if self.decision is None else _decision_to_plain(self.decision)
-        return found | {"decision": decision, "offers": [offer._asdict() for offer in self.offers]}
+        decision = None if self.decision is None else self.decision._asdict()
+        if decision is not None:
+            decision |= {"reason": str(decision["reason"])} | _ends(decision)
+        offers = [offer._asdict() for offer in self.offers]
+        return found | {"decision": decision, "offers": [offer | _ends(offer) for offer in offers]}
 
 
-def _decision_to_plain(decision: Decision) -> dict[str, Any]:
-    ends = {"low": decision.low, "high": decision.high}
-    finite = {word: end if np.isfinite(end) else str(end) for word, end in ends.items()}
-    return decision._asdict() | {"reason": str(decision.reason)} | finite
+def _ends(interval: dict[str, Any]) -> dict[str, float | None]:
+    return {end: interval[end] if np.isfinite(interval[end]) else None for end in ("low", "high")}
 
 
 def explain(

@@ -36,6 +36,7 @@ from infex.policies.base import checked, policy_info
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
 from infex.study.events import MICROSECONDS
 from infex.study.holdout import check_holdout_policy
+from infex.study.pause import paused_policy, resumed_policy
 from infex.study.requests import plain_value
 
 Settings = dict[str, Any]
@@ -268,6 +269,11 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
         case "policy":
             bandit.policy = object_from_plain("policy", to)
             settings["policy"] = to
+        case "pause" | "resume":
+            wanted = (paused_policy if what == "pause" else resumed_policy)(bandit.policy)
+            if wanted != bandit.policy:
+                settings["policy"] = object_to_plain(wanted)
+                bandit.policy = wanted
         case "allowed":
             bandit.allowed = to
             settings["allowed"] = to
@@ -275,7 +281,7 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
             bandit.narrows = narrows(to)
             settings["pending"] = to
         case "add arms":
-            bandit.add_arms(to["arms"], to["labels"])
+            bandit.add_arms(to.get("arms"), to.get("labels"))
         case "remove arms":
             moved = bandit.remove_arms(to)
         case "extend":

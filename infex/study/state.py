@@ -237,6 +237,7 @@ class StudyState:
         self._due: list[tuple[int, int, str]] = []  # when the time of a decision has passed; a heap
         self.sums = Sums()
         self.amendments: list[int] = []  # the entries of changes, oldest first
+        self.amendment_keys: dict[str, str | None] = {}  # and digests of what was asked under them
         self._reshapings: list[tuple[int, Reshaping]] = []  # by the entries that moved arms or features
         self._relearnt: dict[str, Correction] = {}
         self.residues: dict[int, Residue] = {}
@@ -403,6 +404,8 @@ class StudyState:
         if content.what in ARM_CHANGES and self.frozen is not None:
             amend(self.frozen, dict(self.settings), content.what, content.to)
         self.amendments.append(number)
+        if content.key is not None:
+            self.amendment_keys[content.key] = content.digest
 
     def rests_on_erased(self) -> bool:
         """Does this state, in the middle of a replay, miss something that there was at the time?"""
@@ -426,6 +429,7 @@ class StudyState:
             "settings": self.settings,
             "number": self.number,
             "amendments": self.amendments,
+            "amendment_keys": self.amendment_keys,
             "reshapings": [[number, moved.plain()] for number, moved in self._reshapings],
             "relearnt": [[key, *learnt] for key, learnt in self._relearnt.items()],
             "open": kept,
@@ -447,6 +451,7 @@ class StudyState:
         state = StudyState(name, kept["settings"], given, history, Bandit.from_bytes(bandit, **own))
         state.frozen = None if frozen is None else Bandit.from_bytes(frozen, **own)
         state.number, state.amendments = kept["number"], list(kept["amendments"])
+        state.amendment_keys = dict(kept["amendment_keys"])
         state._reshapings = [(number, reshaping_of(moved)) for number, moved in kept["reshapings"]]
         state._relearnt = {
             key: Correction(counted, (number, own)) for key, counted, (number, own) in kept["relearnt"]

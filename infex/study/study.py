@@ -6,7 +6,7 @@
     study.ask_many(keys, contexts=...), tell_many(keys, rewards)
     study.explain(key), study.metrics(), study.state(key)
     study.estimates(context=...), study.intervals(context=...), study.exploration()
-    study.amend(policy=..., reason="..."), add_arms, remove_arms, extend
+    study.amend(policy=..., reason="..."), add_arms, remove_arms, extend, pause, resume
     study.verify(), study.export(path), study.forget(unit), study.correct(key, reward)
     study.flush(), study.close(); it is a context manager
     infex.studies(url)                             the names of the studies there
@@ -68,11 +68,9 @@ class Study:
 
     `Study.open` makes one: `url` is that of its database, `name` its name there; `executor` does its work.
 
-    What raised StoreFailed may be done all the same, as soon as the disk obeys again. These calls can be
-    repeated: `ask`, `tell`, `correct` and `forget`, which change nothing the second time, and `amend` without
-    `freeze`, which is one more entry with the same settings. These would be done twice: `add_arms`,
-    `remove_arms`, `extend`, `amend` with `freeze`, and with `again="sum"` a `tell` without a `part`. Before
-    you repeat one of them, see whether it is done: by `metrics()["amendments"]`, or `explain(key).reward`.
+    What raised StoreFailed may be done all the same, as soon as the disk obeys again. The same call again
+    changes nothing if it was: of `ask`, `tell`, `correct` and `forget`, and of amendments with a `key`. An
+    amendment without one would be made twice, and so would, with `again="sum"`, a `tell` without a `part`.
 
     >>> import tempfile, infex
     >>> folder = tempfile.TemporaryDirectory()
@@ -185,7 +183,7 @@ class Study:
         """
         return self._executor.run(Tell.of(key, reward, weight, part), durable)
 
-    def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
+    def correct(self, key: str, reward: float, *, reason: str = "", durable: bool = True) -> RewardState:
         """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
 
         Arms may have been removed and features added since the decision. If its own arm was removed, the
@@ -194,7 +192,7 @@ class Study:
         correction cannot be exact: some estimators whose rewards count by their order, and removed arms of
         `hybrid` maps.
         """
-        return self._executor.run(Correct.of(key, reward, reason))
+        return self._executor.run(Correct.of(key, reward, reason), durable)
 
     def forget(self, unit: str, *, reason: str = "") -> int:
         """Erases all that is kept of a unit: contexts, decisions, rewards; how many entries that was.
@@ -341,40 +339,52 @@ class Study:
         *,
         policy: Policy | None = None,
         allowed: npt.ArrayLike | None = None,
+        explore: bool | None = None,
         pending: str | None = None,
         freeze: bool = False,
+        add_arms: Mapping[str, object] | None = None,
+        remove_arms: object = None,
+        extend: Mapping[str, object] | None = None,
+        key: str | None = None,
         reason: str,
     ) -> None:
-        """Changes the policy with its schedule and limits, the arms that may be tried, or how pending count.
+        """Changes the study, all in one commit: each change is an entry of the journal with its `reason`.
 
-        Each change is an entry of the journal with its `reason`; if one is refused, none is made. Nothing
-        learnt and nothing spent is lost. A policy of your own class is kept as `module:Class(settings)`, so
-        its module must be importable. Arms come and go by `add_arms` and `remove_arms`, features by `extend`.
-        With `freeze`, those who are held out are decided for by the greedy arm of the present state from now
-        on.
+        If one is refused, none is made. Nothing learnt and nothing spent is lost. Under a `key` of yours it
+        is made once: the same again changes nothing, another request raises AnotherRequest. These keys are
+        no keys of decisions.
+
+        The changes are made in this order. `remove_arms`, `extend` and `add_arms` are the arguments of the
+        methods of these names, the latter two as mappings. `allowed` says for every arm whether exploring
+        may try it. `pending` is how pending decisions count. `policy` is the new policy with its schedule
+        and limits; one of your own class is kept as `module:Class(settings)`, so its module must be
+        importable. `explore` pauses exploring (False), or goes on with it (True). With `freeze`, those who
+        are held out are decided for by the greedy arm of the present state from now on.
         """
-        changes: list[tuple[str, object]] = []
-        if policy is not None:
-            changes.append(("policy", policy_to_plain(checked("policy", policy))))
-        if allowed is not None:
-            changes.append(("allowed", plain_value("allowed", allowed)))
-        if pending is not None:
-            changes.append(("pending", plain_value("pending", pending)))
-        if freeze:
-            changes.append(("freeze", True))
-        if not changes:
-            raise InvalidSetting("amend changes a policy, allowed or pending, or freezes: none was given")
-        self._executor.run(Amend(changes, reason))
+        changes = {
+            "remove_arms": plain_value("remove_arms", remove_arms),
+            "extend": _fields("extend", extend, ("more", "numbers", "categories", "longest")),
+            "add_arms": _fields("add_arms", add_arms, ("arms", "labels")),
+            "allowed": plain_value("allowed", allowed),
+            "pending": plain_value("pending", pending),
+            "policy": None if policy is None else policy_to_plain(checked("policy", policy)),
+            "explore": explore,
+            "freeze": freeze or None,
+        }
+        if not isinstance(explore, bool | None) or not isinstance(freeze, bool):
+            raise InvalidSetting(f"explore and freeze must be true or false, got {explore!r} and {freeze!r}")
+        self._executor.run(Amend.of(changes, key, reason))
 
-    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None, *, reason: str = "") -> None:
-        """Puts new arms behind those there are, as `Bandit.add_arms` does; an entry of the journal."""
-        names = None if labels is None else plain_value("labels", list(labels))
-        to = {"arms": plain_value("arms", arms), "labels": names}
-        self._executor.run(Amend([("add arms", to)], reason))
+    def add_arms(
+        self, arms: Any, labels: Iterable[Label] | None = None, *, key: str | None = None, reason: str = ""
+    ) -> None:
+        """Puts new arms behind those there are, as `Bandit.add_arms` does; an amendment."""
+        names = None if labels is None else list(labels)
+        self.amend(add_arms={"arms": arms, "labels": names}, key=key, reason=reason)
 
-    def remove_arms(self, which: object, *, reason: str = "") -> None:
-        """Takes arms away, as `Bandit.remove_arms` does; an entry of the journal."""
-        self._executor.run(Amend([("remove arms", plain_value("which", which))], reason))
+    def remove_arms(self, which: object, *, key: str | None = None, reason: str = "") -> None:
+        """Takes arms away, as `Bandit.remove_arms` does; an amendment."""
+        self.amend(remove_arms=which, key=key, reason=reason)
 
     def extend(
         self,
@@ -383,12 +393,21 @@ class Study:
         numbers: Numbers = NONE_GIVEN,
         categories: Categories = NONE_GIVEN,
         longest: float | None = None,
+        key: str | None = None,
         reason: str = "",
     ) -> None:
-        """Adds features to contexts or arms, as `Bandit.extend` does; an entry of the journal."""
+        """Adds features to contexts or arms, as `Bandit.extend` does; an amendment."""
         words = {"more": more, "numbers": dict(numbers), "categories": dict(categories), "longest": longest}
-        given = {word: plain_value(word, value) for word, value in words.items() if value not in (None, {})}
-        self._executor.run(Amend([("extend", given)], reason))
+        given = {word: value for word, value in words.items() if value not in (None, {})}
+        self.amend(extend=given, key=key, reason=reason)
+
+    def pause(self, reason: str, *, key: str | None = None) -> None:
+        """Skips all explorations that are due from now on, until `resume`; an amendment."""
+        self.amend(explore=False, key=key, reason=reason)
+
+    def resume(self, reason: str, *, key: str | None = None) -> None:
+        """Goes on with exploring as the policy says; an amendment."""
+        self.amend(explore=True, key=key, reason=reason)
 
     def flush(self) -> None:
         """Returns when all that was asked and told is on disk."""
@@ -422,3 +441,12 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r} at {without_password(self.url)}, {self._executor.state.bandit!r})"
+
+
+def _fields(name: str, given: Mapping[str, object] | None, known: tuple[str, ...]) -> Any:
+    """What is given by some of these names, as plain data."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not set(given) <= set(known):
+        raise InvalidSetting(f"{name} must be a mapping with some of {', '.join(known)}")
+    return plain_value(name, given)
