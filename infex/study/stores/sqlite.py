@@ -160,8 +160,9 @@ class SQLiteStore:
                 rows,
             )
             connection.execute("delete from snapshots where study = ?", (self._id(connection, name),))
-        with self._writes() as connection:  # the log still holds what was overwritten
-            _truncate_log(connection)
+        with self._writes() as connection:
+            connection.execute("vacuum")  # pages may hold copies of rows that were moved to others before
+            _truncate_log(connection)  # which still holds what was overwritten
 
     def keep(self, name: str, snapshot: Snapshot) -> None:
         with self._changes() as connection:
