@@ -255,7 +255,7 @@ class Executor:
                 del self._unwritten[0]  # it came through
             elif self._unwritten and not self.store.shared:
                 raise JournalMoved(f"somebody else has appended to the journal of {self.name!r}")
-            elif self._unwritten or entry.kind == EventKind.FORGOTTEN or self._stale:
+            elif self._unwritten or entry.kind == EventKind.FORGOTTEN or entry.is_erased or self._stale:
                 self._unwritten.clear()  # others came first, and nothing of it was acknowledged
                 self._stale = True  # and what was learnt from erased entries is to go
                 break
