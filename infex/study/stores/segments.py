@@ -91,8 +91,9 @@ class SegmentFiles:
 
     def discard(self, path: Path) -> None:
         """Removes a file, if there is one."""
-        for each in (path, path.with_name(f"{path.name}-journal")):
-            each.unlink(missing_ok=True)
+        with _named(path):
+            for each in (path, path.with_name(f"{path.name}-journal")):
+                each.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets go of all files."""
