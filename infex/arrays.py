@@ -162,7 +162,7 @@ def labels_of(labels: Iterable[Any] | None, count: int) -> tuple[Label, ...] | N
 def _label(label: object) -> Label:
     if isinstance(label, str):
         return str(label)  # not NumPy's own kind of text
-    return whole("a label that is no text (say str() to make it one)", label, error=InvalidArms)
+    return whole("a label that is no text", label, error=InvalidArms)
 
 
 def is_masked(given: object) -> bool:

@@ -12,14 +12,16 @@ import http.client
 import json
 import os
 import random
+import shutil
 import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, ParamSpec, Self, TypeGuard, TypeVar, final
+from pathlib import Path
+from typing import IO, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeGuard, TypeVar, final
 from urllib.parse import quote, urlsplit
 
 import numpy as np
@@ -28,9 +30,11 @@ from infex import errors
 from infex.arrays import Label
 from infex.checks import real, whole
 from infex.errors import InfexError, InvalidSetting, ServiceRefused, ServiceSilent
+from infex.files import replacing
 from infex.registry import to_record
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds
+LONG_WORK = 600.0  # seconds that a service may take for what reads a whole journal
 MOST_IDLE = 32  # connections
 MOST_FALLBACKS = 100_000  # keys that are remembered
 SENT_AGAIN = (408, 425, 429, 500, 502, 503, 504)
@@ -160,7 +164,7 @@ class RemoteStudy:
         self._path = f"/v1/studies/{quote(name, safe='')}"
 
     def ask(
-        self, key: str | None = None, *, context: object = None, default: Label | None = None, **more: Any
+        self, /, key: str | None = None, *, context: object = None, default: Label | None = None, **more: Any
     ) -> RemoteDecision:
         """The decision of a key, on disk; without a key one is made up, to be found in `decision.id`.
 
@@ -175,6 +179,7 @@ class RemoteStudy:
 
     def ask_many(
         self,
+        /,
         keys: Sequence[str],
         *,
         contexts: Sequence[object] | None = None,
@@ -254,12 +259,56 @@ class RemoteStudy:
         states = {each["key"]: str(each["state"]) for each in answers}
         return [states.get(key, "fallback") for key in keys]
 
-    def explain(self, key: str) -> dict[str, Any]:
-        """Why a decision was taken, as plain data."""
-        why: dict[str, Any] = self._transport.call("GET", f"{self._path}/explain/{quote(key, safe='')}")[
-            "why"
-        ]
+    def correct(self, key: str, reward: float, *, reason: str = "") -> str:
+        """Puts a reward right that was told, or taken by default; the state of the decision then."""
+        body = {"key": key, "reward": reward, "reason": reason}
+        return str(self._transport.call("POST", f"{self._path}/corrections", body)["state"])
+
+    def forget(self, unit: str, *, reason: str = "", seconds: float = LONG_WORK) -> int:
+        """Erases all that is kept of a unit; how many entries that was.
+
+        A long journal takes minutes, so it is waited for `seconds`, and not as long as the client says.
+        """
+        body = {"unit": unit, "reason": reason}
+        return int(self._transport.call("POST", f"{self._path}/erasures", body, seconds)["erased"])
+
+    def explain(
+        self, key: str, *, prove: bool = True, contents: bool = False, seconds: float = LONG_WORK
+    ) -> dict[str, Any]:
+        """Why a decision was taken, as plain data; it is sent once, and waited for `seconds`.
+
+        With `contents` it shows the context and the unit, for which the token needs the scope `export` too.
+        """
+        path = f"explain/{quote(key, safe='')}?prove={_flag(prove)}&contents={_flag(contents)}"
+        why: dict[str, Any] = self._read(path, seconds)["why"]
         return why
+
+    def verify(self, checkpoint: str | None = None, *, seconds: float = LONG_WORK) -> dict[str, Any]:
+        """What replaying the whole journal finds, as plain data: whether it `holds`, and if not, `why`.
+
+        `checkpoint` is that of a verdict from before. It is sent once, and waited for `seconds`.
+        """
+        query = "" if checkpoint is None else f"?checkpoint={quote(checkpoint, safe='')}"
+        verdict: dict[str, Any] = self._read(f"verify{query}", seconds)
+        return verdict
+
+    def export(self, path: str | Path, *, seconds: float = LONG_WORK) -> dict[str, int]:
+        """Writes all decisions with their rewards as a log in Parquet, whole or not at all.
+
+        It says how many `rows` these are, and how many of them were for units that are `held_out`. It is sent
+        once; the service may take `seconds` until the first byte comes, and between two of them.
+        """
+        with replacing(Path(path)) as file:
+            headers = self._transport.download(f"{self._path}/export", file, seconds)
+        return {"rows": int(headers["infex-rows"]), "held_out": int(headers["infex-held-out"])}
+
+    def lift(self, *, seconds: float = LONG_WORK) -> dict[str, Any]:
+        """What the study gains over those held out, as plain data; sent once, and waited for `seconds`."""
+        found: dict[str, Any] = self._read("lift", seconds)
+        return found
+
+    def _read(self, path: str, seconds: float) -> Any:
+        return self._transport.call("GET", f"{self._path}/{path}", None, seconds, once=True)
 
     def state(self, key: str) -> str:
         """How far the reward of a decision has come."""
@@ -270,10 +319,43 @@ class RemoteStudy:
         figures: dict[str, Any] = self._transport.call("GET", self._path)["figures"]
         return figures
 
-    def amend(self, *, reason: str, policy: object = None, **more: Any) -> None:
-        """Changes the policy, `allowed` arms, or with `explore=False` pauses exploring; it is recorded."""
-        changes = {} if policy is None else {"policy": _setting("policy", policy)}
-        self._transport.call("POST", f"{self._path}/amendments", {"reason": reason} | changes | more)
+    def amend(self, /, *, reason: str, key: str | None = None, policy: object = None, **changes: Any) -> None:
+        """Changes the study as `Study.amend` does, with the same words: all in one commit, or nothing.
+
+        However often it is sent, it is made once: without a `key` of yours one is made up.
+        """
+        given = {word: value for word, value in changes.items() if value is not None}
+        given |= {} if policy is None else {"policy": _setting("policy", policy)}
+        body = {"reason": reason, "key": uuid.uuid4().hex if key is None else key} | given
+        self._transport.call("POST", f"{self._path}/amendments", body)
+
+    def add_arms(
+        self, arms: Any, labels: Iterable[Label] | None = None, *, reason: str, key: str | None = None
+    ) -> None:
+        """Puts new arms behind those there are; an amendment."""
+        names = {} if labels is None else {"labels": list(labels)}
+        self.amend(
+            add_arms={"arms": [arms] if isinstance(arms, str) else arms} | names, reason=reason, key=key
+        )
+
+    def remove_arms(self, which: Any, *, reason: str, key: str | None = None) -> None:
+        """Takes arms away; an amendment."""
+        self.amend(remove_arms=[which] if isinstance(which, str | int) else which, reason=reason, key=key)
+
+    def extend(
+        self, /, more: int | None = None, *, reason: str, key: str | None = None, **features: Any
+    ) -> None:
+        """Adds features to contexts or arms: `more`, or `numbers`, `categories`, `longest`; an amendment."""
+        given = {word: value for word, value in {"more": more, **features}.items() if value is not None}
+        self.amend(extend=given, reason=reason, key=key)
+
+    def pause(self, reason: str, *, key: str | None = None) -> None:
+        """Skips all explorations that are due from now on, until `resume`; an amendment."""
+        self.amend(explore=False, reason=reason, key=key)
+
+    def resume(self, reason: str, *, key: str | None = None) -> None:
+        """Goes on with exploring as the policy says; an amendment."""
+        self.amend(explore=True, reason=reason, key=key)
 
 
 @final
@@ -317,57 +399,44 @@ class AsyncClient:
         await self.close()
 
 
+def _awaited(
+    verb: Callable[Concatenate[RemoteStudy, P], T], deciding: bool = False
+) -> Callable[Concatenate[AsyncRemoteStudy, P], Coroutine[Any, Any, T]]:
+    """A verb of a study that is awaited, while a thread sends it."""
+
+    @functools.wraps(verb)
+    async def call(study: AsyncRemoteStudy, *words: P.args, **more: P.kwargs) -> T:
+        threads = study.deciding if deciding else study.threads
+        return await _in_thread(threads, verb, study.study, *words, **more)
+
+    return call
+
+
 @final
 class AsyncRemoteStudy:
     """One study of a service; its verbs are those of `RemoteStudy`, awaited."""
 
     def __init__(self, study: RemoteStudy, deciding: ThreadPoolExecutor, threads: ThreadPoolExecutor) -> None:
-        self.name, self._study, self._deciding, self._threads = study.name, study, deciding, threads
+        self.name, self.study, self.deciding, self.threads = study.name, study, deciding, threads
 
-    async def ask(
-        self, key: str | None = None, *, context: object = None, default: Label | None = None, **more: Any
-    ) -> RemoteDecision:
-        """The decision of a key, or its fallback, as `RemoteStudy.ask` gives it."""
-        return await _in_thread(
-            self._deciding, self._study.ask, key, context=context, default=default, **more
-        )
-
-    async def ask_many(
-        self,
-        keys: Sequence[str],
-        *,
-        contexts: Sequence[object] | None = None,
-        default: Label | None = None,
-        **more: Any,
-    ) -> list[RemoteDecision]:
-        """The decisions of many keys in one request, or their fallbacks."""
-        return await _in_thread(
-            self._deciding, self._study.ask_many, keys, contexts=contexts, default=default, **more
-        )
-
-    async def tell(self, key: str, reward: float, *, weight: float = 1.0, part: str | None = None) -> str:
-        """Tells a reward, exactly once."""
-        return await _in_thread(self._threads, self._study.tell, key, reward, weight=weight, part=part)
-
-    async def tell_many(self, keys: Sequence[str], rewards: Sequence[float]) -> list[str]:
-        """Tells many rewards in one request."""
-        return await _in_thread(self._threads, self._study.tell_many, keys, rewards)
-
-    async def explain(self, key: str) -> dict[str, Any]:
-        """Why a decision was taken."""
-        return await _in_thread(self._threads, self._study.explain, key)
-
-    async def state(self, key: str) -> str:
-        """How far the reward of a decision has come."""
-        return await _in_thread(self._threads, self._study.state, key)
-
-    async def metrics(self) -> dict[str, Any]:
-        """The figures of the study."""
-        return await _in_thread(self._threads, self._study.metrics)
-
-    async def amend(self, *, reason: str, policy: object = None, **more: Any) -> None:
-        """Changes the study, as `RemoteStudy.amend` does."""
-        await _in_thread(self._threads, self._study.amend, reason=reason, policy=policy, **more)
+    ask = _awaited(RemoteStudy.ask, deciding=True)
+    ask_many = _awaited(RemoteStudy.ask_many, deciding=True)
+    tell = _awaited(RemoteStudy.tell)
+    tell_many = _awaited(RemoteStudy.tell_many)
+    correct = _awaited(RemoteStudy.correct)
+    forget = _awaited(RemoteStudy.forget)
+    explain = _awaited(RemoteStudy.explain)
+    verify = _awaited(RemoteStudy.verify)
+    export = _awaited(RemoteStudy.export)
+    lift = _awaited(RemoteStudy.lift)
+    state = _awaited(RemoteStudy.state)
+    metrics = _awaited(RemoteStudy.metrics)
+    amend = _awaited(RemoteStudy.amend)
+    add_arms = _awaited(RemoteStudy.add_arms)
+    remove_arms = _awaited(RemoteStudy.remove_arms)
+    extend = _awaited(RemoteStudy.extend)
+    pause = _awaited(RemoteStudy.pause)
+    resume = _awaited(RemoteStudy.resume)
 
 
 async def _in_thread(
@@ -378,8 +447,8 @@ async def _in_thread(
 
 class _Answer(NamedTuple):
     status: int
+    headers: Mapping[str, str]  # by their names in lower case
     body: bytes
-    retry_after: float | None
 
 
 @final
@@ -401,10 +470,16 @@ class _Transport:
         self._idle: list[http.client.HTTPConnection] = []  # append and pop are atomic: no lock to be forked
         self._process, self._closed = os.getpid(), False
 
-    def call(self, method: str, path: str, body: object = None) -> Any:
-        """The answer as plain data. Errors are those of a study; ServiceSilent if none comes in time."""
+    def call(
+        self, method: str, path: str, body: object = None, seconds: float | None = None, once: bool = False
+    ) -> Any:
+        """The answer as plain data. Errors are those of a study; ServiceSilent if none comes in time.
+
+        `seconds` is how long it may take in all; None: as long as the client's patience lasts. With `once` it
+        is not sent again.
+        """
         data = None if body is None else _encoded(body)
-        clock, seconds = self._patience.clock, self._patience.seconds
+        clock, seconds = self._patience.clock, real("seconds", seconds or self._patience.seconds, above=0)
         end, tries, last = clock() + seconds, 0, ServiceSilent("no time")
         while (left := end - clock()) > 0:
             wait: float | None = None
@@ -413,10 +488,14 @@ class _Transport:
                 if answer.status < 400:
                     return _plain_answer(answer)
                 refused = _error_in(answer)
-                if answer.status not in SENT_AGAIN:
+                if once or answer.status not in SENT_AGAIN:
                     raise refused
-                last, wait = ServiceSilent(f"the service said {answer.status}: {refused}"), answer.retry_after
+                last = ServiceSilent(f"the service said {answer.status}: {refused}")
+                later = answer.headers.get("retry-after", "")
+                wait = float(later) if later.isdigit() else None
             except ServiceSilent as silent:
+                if once:
+                    raise
                 last = silent
             tries += 1
             most = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (tries - 1))
@@ -425,6 +504,15 @@ class _Transport:
             )  # clients come back one by one
             self._patience.pause(max(0.0, min(pause, end - clock())))
         raise ServiceSilent(f"{last} (sent {tries} times in {seconds:g} s)")
+
+    def download(self, path: str, file: IO[bytes], seconds: float) -> Mapping[str, str]:
+        """Writes the body of an answer to a file; its headers. It is sent once."""
+        answer = self._send("GET", path, None, real("seconds", seconds, above=0), file)
+        if answer.status >= 400:
+            raise _error_in(answer)
+        if "infex-rows" not in answer.headers:
+            raise _no_service(answer.status)
+        return answer.headers
 
     def is_ready(self) -> bool:
         """Does the service answer that it can be used? Asked once."""
@@ -439,19 +527,21 @@ class _Transport:
         while (connection := self._idle_connection()) is not None:
             connection.close()
 
-    def _send(self, method: str, path: str, body: bytes | None, seconds: float) -> _Answer:
+    def _send(
+        self, method: str, path: str, body: bytes | None, seconds: float, file: IO[bytes] | None = None
+    ) -> _Answer:
         """The answer; ServiceSilent if there is none in time. A connection that was left open may be dead."""
         known = self._idle_connection()
         if known is not None:
             try:
-                return self._exchange(known, method, path, body, seconds)
+                return self._exchange(known, method, path, body, seconds, file)
             except TimeoutError as error:
                 raise ServiceSilent(f"no answer within {seconds:.3g} s") from error
             except (OSError, http.client.HTTPException):
                 known.close()  # the service closed it while it was idle: a new one may do
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         try:
-            return self._exchange(kind(self._host, self._port), method, path, body, seconds)
+            return self._exchange(kind(self._host, self._port), method, path, body, seconds, file)
         except (OSError, http.client.HTTPException) as error:
             raise ServiceSilent(f"no answer from {self._host}: {type(error).__name__}") from error
 
@@ -462,6 +552,7 @@ class _Transport:
         path: str,
         body: bytes | None,
         seconds: float,
+        file: IO[bytes] | None,
     ) -> _Answer:
         connection.timeout = seconds
         if connection.sock is not None:
@@ -470,7 +561,7 @@ class _Transport:
         try:
             connection.request(method, self._prefix + path, body, headers)
             answer = connection.getresponse()
-            content = answer.read()
+            content = answer.read() if file is None or answer.status >= 400 else _saved(answer, file)
         except BaseException:
             connection.close()
             raise
@@ -478,8 +569,7 @@ class _Transport:
             self._idle.append(connection)
         else:
             connection.close()
-        later = answer.getheader("retry-after") or ""
-        return _Answer(answer.status, content, float(later) if later.isdigit() else None)
+        return _Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, content)
 
     def _idle_connection(self) -> http.client.HTTPConnection | None:
         if self._process != os.getpid():  # a fork shares sockets: answers would reach the wrong process
@@ -492,12 +582,27 @@ class _Transport:
             return None
 
 
+def _saved(answer: http.client.HTTPResponse, file: IO[bytes]) -> bytes:
+    """Writes all of a body to a file, in place of what it had; `read` does not say that a body was cut."""
+    length = answer.length
+    file.seek(0)
+    file.truncate()
+    shutil.copyfileobj(answer, file)
+    if length is not None and file.tell() != length:
+        raise http.client.IncompleteRead(b"", length - file.tell())
+    return b""
+
+
+def _no_service(status: int) -> ServiceSilent:
+    return ServiceSilent(f"no service of infex answered (status {status}): is the url right?")
+
+
 def _plain_answer(answer: _Answer) -> Any:
     """The body of an answer as plain data; ServiceSilent if no service gave it, but, say, a proxy."""
     if 200 <= answer.status < 300:
         with contextlib.suppress(ValueError):
             return json.loads(answer.body) if answer.body else None
-    raise ServiceSilent(f"no service of infex answered (status {answer.status}): is the url right?")
+    raise _no_service(answer.status)
 
 
 def _error_in(answer: _Answer) -> InfexError:
@@ -509,7 +614,9 @@ def _error_in(answer: _Answer) -> InfexError:
         return ServiceRefused(f"status {answer.status}", status=answer.status, error="")
     kind = vars(errors).get(name)
     if isinstance(kind, type) and issubclass(kind, InfexError) and not issubclass(kind, ERRORS_WITH_FIELDS):
-        return kind(message)
+        error = kind(message)
+        error.field = refusal.get("field")
+        return error
     fields = {"field": refusal.get("field"), "expected": refusal.get("expected")}
     return ServiceRefused(message, status=answer.status, error=name, **fields)
 
@@ -535,6 +642,10 @@ def _plain(value: object) -> Any:
     if isinstance(value, list | tuple | range | set | frozenset):
         return [_plain(part) for part in value]
     raise InvalidSetting(f"a request holds numbers, texts, lists and mappings, got a {type(value).__name__}")
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _is_nan(value: object) -> bool:

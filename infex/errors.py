@@ -6,10 +6,12 @@ from dataclasses import FrozenInstanceError as _FrozenInstanceError
 class InfexError(Exception):
     """The root of all errors that infex raises on purpose.
 
-    `row` is the row of a batch that was refused, counted from 0; None where there was no batch.
+    `row` is the row of a batch that was refused, counted from 0; None where there was no batch. `field` is
+    the one of an amendment that was refused; None of anything else.
     """
 
     row: int | None = None
+    field: str | None = None
 
     def __str__(self) -> str:
         """The message as it was written (KeyError would put it in quotes)."""

@@ -44,8 +44,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"version", "files", "models", "schedules", "policies", "features", "registry", "bandit"}
     | {"logs"},
     "service": GROUND | {"version", "files", "streams", "registry", "bandit", "study"},
-    "client": GROUND | {"registry"},
-    "cli": {"errors", "checks", "files", "lab", "logs", "evaluation", "study", "service"},
+    "client": GROUND | {"files", "registry"},
+    "cli": {"errors", "checks", "files", "lab", "logs", "evaluation", "study", "service", "client"},
     "__main__": {"cli"},
     "testing": GROUND  # lab: `agree` compares whole runs
     | {"bandit", "streams", "schedules", "models", "policies", "lab", "study"},

@@ -134,9 +134,9 @@ class Fixed:
         if request is NOTHING_ASKED:
             return self._plain
         if request.arms is not None or request.labels is not None:
-            raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
+            raise InvalidArms("the arms are fixed: for arms that change, begin with `dim` in place of `arms`")
         if request.context is not None:
-            raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
+            raise InvalidContext("there is no feature map for a context: begin with `features`")
         return Offered(None, self.labels, _both(self.allowed, request.allowed, self.columns.shape[1]))
 
     def requests(
@@ -169,8 +169,8 @@ class Fixed:
         columns = columns_of(arms, dim=self.dim, rescale=self.rescale)
         names = labels_of(labels, columns.shape[1])
         if (names is None) != (self.labels is None):
-            have = "have none" if self.labels is None else f"are {self.labels[:5]}..."
-            raise InvalidArms(f"either all arms have labels or none; this bandit's {have}")
+            have = "have none" if self.labels is None else f"have {self.labels[:5]}..."
+            raise InvalidArms(f"either all arms have labels or none; those there are {have}")
         before, new = self.columns.shape[1], columns.shape[1]
         both_names = None if names is None else (*(self.labels or ()), *names)
         found = Fixed(np.hstack([self.columns, columns]), both_names, self.rescale)
@@ -216,9 +216,9 @@ class Changing:
 
     def offer(self, request: Request) -> Offered:
         if request.context is not None:
-            raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
+            raise InvalidContext("there is no feature map for a context: begin with `features`")
         if request.arms is None:
-            raise InvalidArms("the arms of this bandit change every round; give them, as in ask(arms)")
+            raise InvalidArms("the arms change every round: give `arms`")
         columns = columns_of(request.arms, dim=self.dim, rescale=self.rescale)
         labels = labels_of(request.labels, columns.shape[1])
         return Offered(columns, labels, _both(None, request.allowed, columns.shape[1]))
@@ -248,7 +248,9 @@ class Changing:
 
     def allow(self, allowed: npt.ArrayLike | None) -> None:
         if allowed is not None:
-            raise InvalidArms("what is allowed of arms that change goes with them: ask(arms, allowed=...)")
+            raise InvalidArms(
+                "what is allowed of arms that change goes with them: give `arms` and `allowed` together"
+            )
 
 
 @final
@@ -453,7 +455,9 @@ def arms_of(
         return Mapped(features, rescale)
     if dim is not None:
         if labels is not None:
-            raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
+            raise InvalidArms(
+                "labels of arms that change every round go with them: give `arms` and `labels` together"
+            )
         return Changing(dim, rescale)
     assert arms is not None
     columns = columns_of(arms, rescale=rescale)
@@ -462,7 +466,7 @@ def arms_of(
 
 def mask_of(allowed: npt.ArrayLike, count: int) -> Bools:
     """One True or False for each of so many arms."""
-    must = f"allowed must be True or False for each of {count} arms"
+    must = f"allowed must be true or false for each of {count} arms"
     try:
         mask = np.array(allowed)
     except ValueError:
@@ -582,11 +586,11 @@ def place_of(name: object, places: Mapping[Label, int], labelled: bool) -> int:
     if isinstance(name, str):
         key: Label = str(name)
     elif isinstance(name, bool | np.bool_) or not isinstance(name, int | np.integer):  # or somebody's context
-        raise UnknownArm(f"arms of this bandit go by their {by}, got a {type(name).__name__}")
+        raise UnknownArm(f"arms go by their {by}, got a {type(name).__name__}")
     else:
         key = int(name)
     if key not in places:
-        raise UnknownArm(f"no arm is called {key!r}; arms of this bandit go by their {by}")
+        raise UnknownArm(f"no arm is called {key!r}; arms go by their {by}")
     return places[key]
 
 

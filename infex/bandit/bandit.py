@@ -767,6 +767,12 @@ class Bandit:
             offered = self._offer(Request(arms, context=context))
             return self._agent.posterior(offered.columns, offered.allowed).copy()
 
+    def design_row(self, arm: int, arms: npt.ArrayLike | None = None, *, context: object = None) -> DesignRow:
+        """What a reward of an arm is learnt on; give the arms, if they change, or a context."""
+        with self._lock:
+            offered = self._offer(Request(arms, context=context))
+            return self._agent.posterior(offered.columns).design_row(arm)
+
     def estimates(
         self,
         arms: npt.ArrayLike | None = None,
@@ -1116,9 +1122,7 @@ class Bandit:
 
     def _own_arms(self) -> Fixed | Mapped:
         if not isinstance(self._arms, Fixed | Mapped):
-            raise InvalidArms(
-                "the arms of this bandit change every round: there are none to add to or remove"
-            )
+            raise InvalidArms("the arms change every round: there are none to add to or remove")
         return self._arms
 
     def extend(

@@ -129,11 +129,13 @@ def extended(
         return _extended_hybrid(arms, features, *inner)
     if isinstance(features, ContextMap) and isinstance(features.context, ContextTable):
         if more is not None or longest is not None or not named:
-            raise InvalidSetting("the contexts of this bandit have names: give further numbers or categories")
+            raise InvalidSetting("contexts have names: give further `numbers` or `categories`")
         return _extended_table(arms, features, features.context.extended(numbers, categories))
     if named:
-        raise InvalidSetting("contexts of this bandit have no names: say how many `more` features there are")
-    count = whole("more", more, least=0 if longest is not None else 1)
+        raise InvalidSetting("contexts have no names: say how many `more` features there are")
+    if more is None and longest is None:
+        raise InvalidSetting("more must be said: how many features are added")
+    count = whole("more", 0 if more is None else more, least=0 if longest is not None else 1)
     if isinstance(arms, Fixed | Changing):
         return _extended_rows(arms, count, longest)
     if not isinstance(features, ContextMap) or not isinstance(features.context, ClipNorm | None):

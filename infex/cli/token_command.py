@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from infex.service.auth import TokenFile
 
 C = TypeVar("C", bound=Callable[..., Any])
-SCOPES = ("decide", "reward", "read", "admin")
+SCOPES = ("decide", "reward", "read", "admin", "correct", "erase", "export")
 
 
 def _where(command: C) -> C:

@@ -17,6 +17,7 @@ from infex.evaluation.overlap import Overlap, overlap_of, why_unsupported
 from infex.evaluation.targets import TargetPolicy, one_hot
 from infex.logs import Log
 from infex.logs.arm_features import spans
+from infex.logs.log import NOT_OF_POLICY
 
 FAR_IN_ERRORS = 4.0  # valid logs reach 2.6 in the mean weight
 MODEL_IN_ERRORS = 2.576  # 1 % of right models are beyond
@@ -25,6 +26,14 @@ CARRIERS = 5
 FEWEST_TO_TEST, FULL_SUPPORT = 10.0, 0.999  # effective explorations by which the model is tested
 STRETCHES = 10  # of rounds, that residuals are compared over, if there are no months
 ARMS_LISTED = 10
+WHY_LEFT_OUT = {
+    "held_out": "decisions for those held out are left out: a fixed rule took them; "
+    "log.take(log.held_out) is a log of these alone, which can evaluate policies too",
+    "sticky": "decisions in which a unit kept its arm are left out: nothing was chosen in them; values are "
+    "those of the decisions in which units were given their arms",
+    "apprentice": "decisions as an apprentice are left out: the caller played their arms",
+}
+"""By the columns that tell of decisions that no policy took."""
 
 
 class LogFinding(NamedTuple):
@@ -53,7 +62,7 @@ class Carrier(NamedTuple):
 
 def log_findings(analysis: LogAnalysis) -> tuple[LogFinding, ...]:
     """What concerns all targets."""
-    tests = (_held_out, _missing_rewards, _coverage, _arm_shares, _played_too_often, _drift, _features)
+    tests = (_left_out, _missing_rewards, _coverage, _arm_shares, _played_too_often, _drift, _features)
     return tuple(finding for test in tests for finding in test(analysis))
 
 
@@ -62,11 +71,10 @@ def misfit_findings(analysis: LogAnalysis) -> tuple[LogFinding, ...]:
     return (LogFinding("large rewards", analysis.model.misfit),) if analysis.model.misfit else ()
 
 
-def _held_out(analysis: LogAnalysis) -> Iterator[LogFinding]:
-    if analysis.held_out:
-        words = f"{analysis.held_out:,} decisions for those held out are left out: a fixed rule took them; "
-        words += "log.take(log.held_out) is a log of these alone, which can evaluate policies too"
-        yield LogFinding("held out", words, warns=False)
+def _left_out(analysis: LogAnalysis) -> Iterator[LogFinding]:
+    for name, count in analysis.left_out.items():
+        if count:
+            yield LogFinding(NOT_OF_POLICY[name], f"{count:,} {WHY_LEFT_OUT[name]}", warns=False)
 
 
 def _missing_rewards(analysis: LogAnalysis) -> Iterator[LogFinding]:

@@ -267,8 +267,10 @@ def evaluate(
     If rows were left out of the log (`log.kept`), values are those of all rounds, and a row counts 1/kept. A
     log of blocks is then evaluated by `dm` alone, and `anytime` is refused.
 
-    Decisions of the holdout (`log.held_out`) are left out, as a fixed rule took them, unless there are no
-    others: `evaluate(log.take(log.held_out), ...)` evaluates by these alone, with that rule's propensities.
+    Decisions that the policy did not take are left out, unless there are no others: those of the holdout
+    (`log.held_out`; `evaluate(log.take(log.held_out), ...)` evaluates by these alone, with their rule's
+    propensities), those in which a unit kept its arm (`log.sticky`), and those as an apprentice. So the value
+    on a sticky log is that of a unit's first decision.
 
     >>> from infex.evaluation import Log, logged
     >>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, propensity=[0.5] * 200)

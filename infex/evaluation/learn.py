@@ -148,7 +148,8 @@ def bandit(
     )
     found.taught = found.taught + Fingerprint.of(log)
     if not fresh:
-        found.resume(int(log.round.max()), *explorations(log))
+        rounds = log.of_policy()
+        found.resume(int(rounds.round.max()), *explorations(rounds))
     return found
 
 

@@ -9,6 +9,7 @@ import functools
 import math
 import operator
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -35,7 +36,7 @@ from infex.logs.arm_features import (
     residuals_of,
     spans,
 )
-from infex.logs.log import reward_range
+from infex.logs.log import NOT_OF_POLICY, reward_range
 
 REMEDY = "Set both in the unit of the rewards, or bring rewards to about -1 to 1."
 MOST_WORK = 2e9  # multiplications that frozen estimates may take
@@ -235,14 +236,15 @@ def _noise(
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogAnalysis:
-    """A log with its design and its model; `held_out` decisions of the holdout were left out of it.
+    """A log with its design and its model, of the decisions that a policy took.
 
+    `left_out` counts others, which are not in it, by the columns that tell them (`NOT_OF_POLICY`).
     Its rows are those of one stream after the other: `order` are their places before, None if they were so.
     """
 
     log: Log
     order: Integers | None
-    held_out: int
+    left_out: Mapping[str, int]
     features: ArmFeatures
     rows: PlayedRows
     design: Design
@@ -347,8 +349,7 @@ def analyse(
     if not isinstance(log, Log):
         raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
     settings = model_settings(log.facts, rewards=rewards, confidence=confidence, noise=noise, bound=bound)
-    given = len(log)
-    log = log.without_held_out()
+    given, log = log, log.of_policy()
     order: Integers | None = None
     if log.stream is not None:
         codes = np.unique(log.stream, return_inverse=True)[1]
@@ -361,7 +362,7 @@ def analyse(
     return LogAnalysis(
         log=log,
         order=order,
-        held_out=given - len(log),
+        left_out=_left_out(given) if len(log) < len(given) else {},
         features=features,
         rows=rows,
         design=design_of(log),
@@ -373,11 +374,17 @@ def analyse(
     )
 
 
-def without_held_out(part: Log) -> Log:
-    """A part of a log without the decisions of the holdout; refused if it has no others."""
-    if part.held_out is not None and part.held_out.all():
+def _left_out(log: Log) -> dict[str, int]:
+    """How many decisions are none of a policy, by the columns that tell them."""
+    columns = {name: getattr(log, name) for name in NOT_OF_POLICY}
+    return {name: int(column.sum()) for name, column in columns.items() if column is not None}
+
+
+def of_policy(part: Log) -> Log:
+    """A part of a log with the decisions that the policy took; refused if there are none."""
+    if sum(_left_out(part).values()) == len(part):
         raise InvalidLog(
-            "all decisions of a part of this log are of the holdout: read larger parts or, to evaluate by "
-            "these decisions alone, parts without the column held_out"
+            f"no decision of a part of this log was taken by a policy: read larger parts or, to evaluate by "
+            f"these decisions alone, parts without the columns {', '.join(NOT_OF_POLICY)}"
         )
-    return part.without_held_out()
+    return part.of_policy()

@@ -36,7 +36,7 @@ from infex.evaluation.model import (
     analyse,
     fit_model,
     model_settings,
-    without_held_out,
+    of_policy,
 )
 from infex.evaluation.overlap import MOST_MISSING, MOST_UNKNOWN, overlap_of, support_of
 from infex.evaluation.targets import TargetPolicy, targets_of
@@ -199,7 +199,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
     >>> (part_sums(part, {"first": 0}) + part_sums(part, {"first": 0})).rounds
     4.0
     """
-    analysis = analyse(without_held_out(log))
+    analysis = analyse(of_policy(log))
     log, design, policies = analysis.log, analysis.design, targets_of(targets, analysis)
     whole = next((each.name for each in policies if each.needs_whole), None)
     if whole is not None:
@@ -445,7 +445,7 @@ class PartLearnt(NamedTuple):
 
 def learn_part(part: Log | LogPart, policy: Policy, settings: dict[str, Any], is_first: bool) -> PartLearnt:
     """Learns one part, here or on a worker."""
-    log = without_held_out(part.read() if isinstance(part, LogPart) else part)
+    log = of_policy(part.read() if isinstance(part, LogPart) else part)
     found = bandit(log, policy, fresh=True, **settings)
     learnt = found if is_first else found.changes()
     return PartLearnt(learnt, int(log.round.max()), explorations(log), Fingerprint.of(log))

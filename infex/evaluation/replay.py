@@ -193,7 +193,7 @@ def reach(log: Log) -> Reach:
     >>> reach(Log(arm=[0, 1] * 50, reward=[0.0] * 100, propensity=[0.5] * 100)).rounds
     50
     """
-    return drawn_rounds(log.without_held_out()).reach()
+    return drawn_rounds(log.of_policy()).reach()
 
 
 def replay(
@@ -228,7 +228,7 @@ def replay(
     >>> found.accepted, int(found.explored.sum()), bool(found.mean > log.reward.mean())
     (150, 7, True)
     """
-    log = log.without_held_out() if features is None else replace(log.without_held_out(), features=features)
+    log = log.of_policy() if features is None else replace(log.of_policy(), features=features)
     drawn = drawn_rounds(log)
     count = whole("parts", parts, least=1)
     whole_log, share = drawn.reach(), drawn.reach(count)

@@ -153,11 +153,9 @@ def checked_map(features: object) -> FeatureMap | None:
 def check_context_alone(context: object, arms: object, labels: object) -> None:
     """Refuses a request to a map that has no context, or arms and labels as well."""
     if arms is not None or labels is not None:
-        raise InvalidArms(
-            "the arms and labels of this bandit come from its feature map: give a context alone"
-        )
+        raise InvalidArms("arms and labels come from the feature map: give a context alone")
     if context is None:
-        raise InvalidContext("this bandit joins its arms with a context: give it, as in ask(context=...)")
+        raise InvalidContext("arms are joined with a context: give `context`")
 
 
 Names = tuple[Label, ...] | None
@@ -184,8 +182,8 @@ def labels_in(arms: object) -> tuple[Label, ...]:
 def joined_labels(old: Names, new: Names) -> Names:
     """The labels of old and new arms: either all arms have one, or none."""
     if (old is None) != (new is None):
-        has = "have none" if old is None else f"are {brief(old)}"
-        raise InvalidArms(f"either all arms have labels or none; this bandit's {has}")
+        has = "have none" if old is None else f"have {brief(old)}"
+        raise InvalidArms(f"either all arms have labels or none; those there are {has}")
     return None if old is None or new is None else (*old, *new)
 
 

@@ -279,7 +279,7 @@ def _has_names(given: object) -> bool:
 def _wrong(given: object, dim: int) -> str:
     """What is wrong with a context, and where; never what it holds, which is somebody's data."""
     if as_mapping(given) is not None and not isinstance(given, tuple):
-        return f", got a {type(given).__name__} with names: a map over features.table(...) reads these"
+        return f", got a {type(given).__name__} with names: a map over a table of features reads these"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         return f", got a {type(given).__name__}"
     if len(given) != dim:

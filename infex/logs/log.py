@@ -15,16 +15,18 @@ from infex.core.evaluation import LawFault, law_faults
 from infex.errors import InvalidLog
 from infex.features import FeatureMap
 
+NOT_OF_POLICY = {"held_out": "held out", "sticky": "sticky", "apprentice": "as an apprentice"}
+"""Columns that say that a decision was none of the policy's, and in words."""
 KINDS: dict[str, type] = {
     **dict.fromkeys(("round", "arm", "greedy"), np.int64),
     **dict.fromkeys(("reward", "propensity", "explore_probability", "base_propensity", "kept"), np.float64),
     **dict.fromkeys(("base_propensities", "offers", "arms", "context"), np.float64),
-    **dict.fromkeys(("explored", "offered", "held_out"), bool),
+    **dict.fromkeys(("explored", "offered", *NOT_OF_POLICY), bool),
 }
 DTYPES_ACCEPTED: dict[type, str] = {np.int64: "iu", np.float64: "iuf", bool: "b"}
 SINGLE = (
     "arm", "reward", "propensity", "explore_probability", "base_propensity", "explored", "greedy", "kept",
-    "held_out",
+    *NOT_OF_POLICY,
 )  # fmt: skip
 UNTYPED = ("unit", "stream", "time", "reward_time")
 OF_THE_WHOLE_LOG = ("arms", "labels", "features", "facts", "count", "others")
@@ -102,8 +104,9 @@ class Log:
     - Features of arms: `offers` (n, K, d); or `arms` (K, d), the same in every round; or `context` (n, c) and
       the map `features`. `context` may also stand alone: a target may read it.
     - `offered` (n, K): which arms were on offer, where not all were.
-    - `held_out`: was this decided by a fixed rule, for a unit of the holdout? Such rows are a stream of
-      their own.
+    - `held_out`, `sticky`, `apprentice`: was this no decision of the policy, but that of a fixed rule for a
+      unit of the holdout, the arm that a unit keeps, or an arm that somebody else played? Such rows are
+      streams of their own.
     - `labels` of the K arms; `kept`: the probability with which a row was kept in the
       log, by a draw of its own; it may depend on the arm and the reward. Others were left out.
     - `unit`, `stream`, `time`, `reward_time`: for whom it was decided, by which bandit, when, and when the
@@ -132,6 +135,8 @@ class Log:
     labels: tuple[Label, ...] | None = None
     kept: Floats | None = None
     held_out: Bools | None = None
+    sticky: Bools | None = None
+    apprentice: Bools | None = None
     unit: NDArray[Any] | None = None
     stream: NDArray[Any] | None = None
     time: NDArray[Any] | None = None
@@ -204,6 +209,17 @@ class Log:
         held = self.held_out
         return self if held is None or held.all() or not held.any() else self.take(~held)
 
+    def of_policy(self) -> Log:
+        """The log of decisions that the policy took; unchanged if it has no others, or nothing else.
+
+        >>> log = Log(arm=[0, 1, 1], reward=[1.0, 0.0, 0.0], sticky=[False, True, False])
+        >>> len(log.of_policy()), len(log.take(log.sticky).of_policy())
+        (2, 1)
+        """
+        columns = [column for name in NOT_OF_POLICY if (column := getattr(self, name)) is not None]
+        others = np.logical_or.reduce(columns) if columns else np.zeros(len(self), dtype=bool)
+        return self if others.all() or not others.any() else self.take(~others)
+
     def label(self, arm: int) -> Label:
         """The label of an arm, or its index where arms have no labels."""
         return arm if self.labels is None else self.labels[arm]
@@ -220,8 +236,10 @@ class Log:
         parts = [f"{len(self):,} rounds of {self.count} arms"]
         if self.explored is not None:
             parts.append(f"{int(self.explored.sum()):,} explored")
-        if self.held_out is not None and self.held_out.any():
-            parts.append(f"{int(self.held_out.sum()):,} held out")
+        for name, words in NOT_OF_POLICY.items():
+            column = getattr(self, name)
+            if column is not None and column.any():
+                parts.append(f"{int(column.sum()):,} {words}")
         if missing:
             parts.append(f"{missing:,} rewards missing")
         model = (

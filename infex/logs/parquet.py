@@ -13,7 +13,7 @@ from infex.arrays import Bools, Floats, Integers
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog, PartsDiffer
 from infex.files import replacing
-from infex.logs.log import UNTYPED, ItemRounds, Log, refuse
+from infex.logs.log import NOT_OF_POLICY, UNTYPED, ItemRounds, Log, refuse
 from infex.logs.schema import LogHeader, header_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 NUMBERS = ("reward", "propensity", "explore_probability", "base_propensity", "kept")
 LISTS = ("base_propensities", "context", "offered", "arms")
-NAMED = ("round", "arm", "greedy", *NUMBERS, "explored", "held_out", *LISTS, *UNTYPED)
+TRUTHS = ("explored", *NOT_OF_POLICY)
+NAMED = ("round", "arm", "greedy", *NUMBERS, *TRUTHS, *LISTS, *UNTYPED)
 ROWS_PER_GROUP = 131_072
 
 
@@ -41,7 +42,7 @@ def table_of(log: Log) -> pa.Table:
     columns |= {name: pa.array(given[name], from_pandas=True) for name in NUMBERS if given[name] is not None}
     if log.greedy is not None:
         columns["greedy"] = pa.array(log.greedy.astype(np.int32), mask=log.greedy < 0)
-    columns |= {name: pa.array(given[name]) for name in ("explored", "held_out") if given[name] is not None}
+    columns |= {name: pa.array(given[name]) for name in TRUTHS if given[name] is not None}
     if log.base_propensities is not None:
         unknown = np.asarray(np.isnan(log.base_propensities).any(axis=1))
         columns["base_propensities"] = list_column(log.base_propensities, unknown)
@@ -121,7 +122,7 @@ def log_of(table: pa.Table, header: LogHeader | None = None, *, first: int = 1) 
         rounds = _whole_numbers(table["round"], "round", rounds)
     readers: dict[str, Callable[[Any, str, Integers], Any]] = {
         **dict.fromkeys(NUMBERS, numbers),
-        "arm": _whole_numbers, "greedy": _arm_or_minus_one, "explored": _truths, "held_out": _truths,
+        **dict.fromkeys(TRUTHS, _truths), "arm": _whole_numbers, "greedy": _arm_or_minus_one,
         "base_propensities": _number_lists, "context": _number_lists, "offered": _truth_lists,
     }  # fmt: skip
     columns: dict[str, Any] = {"round": rounds}

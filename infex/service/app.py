@@ -23,7 +23,7 @@ from infex.service.events import Feed
 from infex.service.metrics import Metrics
 from infex.service.middleware import ServiceMiddleware
 from infex.service.refusals import Refused, response_to
-from infex.service.routes import Endpoint, Routes, answer
+from infex.service.routes import Endpoint, Routes, answer, refuse_scope
 from infex.service.schemas import RefusalAnswer, ServiceLimits
 from infex.service.studies import SECONDS_BETWEEN_CHECKS, StoreHealth, Studies
 from infex.version import __version__
@@ -134,9 +134,8 @@ def _scoped(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
 
     async def respond(request: Request) -> Response:
         request.scope["infex.address"] = endpoint.name
-        if endpoint.scope is not None and endpoint.scope not in request.scope["infex.scopes"]:
-            words, expected = "the token does not allow this", f"a token with {endpoint.scope}"
-            raise Refused(403, "ScopeTooSmall", words, expected)
+        if endpoint.scope is not None:
+            refuse_scope(request, endpoint.scope)
         return await endpoint.respond(request)
 
     return respond

@@ -38,12 +38,17 @@ UNREADABLE: Stamp = (-1,)
 
 
 class Scope(StrEnum):
-    """What a token allows: to ask, to tell, to look, and to change a study. None of them implies another."""
+    """What a token allows: to ask, to tell, to look, to change a study, to put rewards right, to erase units,
+    to see contexts. None of them implies another.
+    """
 
     DECIDE = "decide"
     REWARD = "reward"
     READ = "read"
     ADMIN = "admin"
+    CORRECT = "correct"
+    ERASE = "erase"
+    EXPORT = "export"
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -199,7 +204,7 @@ def _checked_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
     for scope in wanted:
         one_of("scope", str(scope), tuple(each.value for each in Scope))
     if not wanted:
-        raise InvalidSetting("a token needs a scope: decide, reward, read or admin")
+        raise InvalidSetting(f"a token needs a scope: {', '.join(Scope)}")
     return tuple(Scope(scope) for scope in wanted)
 
 

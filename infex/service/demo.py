@@ -12,7 +12,8 @@ from typing import Any, final
 import numpy as np
 
 from infex.errors import InfexError
-from infex.service.studies import Studies, parsed
+from infex.service.schemas import parsed
+from infex.service.studies import Studies
 from infex.streams import stream
 from infex.study.study import Study
 
@@ -92,8 +93,8 @@ def shoppers() -> list[Shopper]:
 
 
 def _settings(policy: str, features: dict[str, Any] | None = None) -> dict[str, Any]:
-    things = {} if features is None else {"features": parsed(features)}
-    return {"policy": parsed(policy), "seed": 7, "wait": "1 day"} | things
+    things = {} if features is None else {"features": parsed("features", features)}
+    return {"policy": parsed("policy", policy), "seed": 7, "wait": "1 day"} | things
 
 
 def _fixed(labels: tuple[str, ...]) -> dict[str, Any]:

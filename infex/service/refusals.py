@@ -34,14 +34,12 @@ FIELD_OF: dict[type[InfexError], str] = {
     errors.InvalidReward: "reward",
     errors.InvalidContext: "context",
     errors.InvalidArms: "arms",
-    errors.InvalidExpression: "policy",
-    errors.InvalidRecord: "features",
 }
 EXPECTED_OF: dict[type[InfexError], str] = {
     errors.UnknownStudy: "a name of GET /v1/studies, or POST /v1/studies to begin it",
     errors.UnknownDecision: "the key of a decision that was taken",
     errors.AnotherRequest: "a new key for another request",
-    errors.AlreadyTold: "the same reward again, or none; to put it right: infex study correct",
+    errors.AlreadyTold: "the same reward again, or none; to put it right: POST .../corrections",
     errors.OtherSettings: "the settings it was begun with, or another name; changes are amendments",
     errors.NotReady: "the same again, later",
     errors.StoreFailed: "the same again with the same key, later: what was refused may still take effect",
@@ -53,18 +51,10 @@ MESSAGE_OF: dict[type[InfexError], str] = {
 }
 """In place of messages that name a file, a host or a process; the log has these."""
 FIELD_FIRST = re.compile(r"(?:an? )?(\w+)(?: must|=)")  # how messages about a setting begin
-WORDS_OF_HTTP = (
-    (re.compile(r", as in ask\((\w+)[^)]*\)"), r" in the field \1"),
-    (re.compile(r": ask\((\w+), (\w+)[^)]*\)"), r", in the fields \1 and \2"),
-    (
-        re.compile(r"for arms in ask, make a Bandit\(dim=\.\.\.\)"),
-        "for arms in a request, begin one with dim",
-    ),
-    (re.compile(r"make a Bandit\((\w+)=\.\.\.\)"), r"begin a study with \1"),
-    (re.compile(r"features\.table\(\.\.\.\)"), "table features"),
-    (re.compile(r"\bthis bandit\b"), "this study"),
-)
-"""Messages of a bandit speak to callers of Python; these to whoever writes the body of a request."""
+PARTS_OF_FIELD = {
+    "add_arms": ("arms", "labels"),
+    "extend": ("more", "numbers", "categories", "longest"),
+}
 
 
 class Refused(Exception):
@@ -90,17 +80,25 @@ def refusal_of(error: InfexError) -> RefusalAnswer:
     if error.row is not None and isinstance(error.__cause__, InfexError):
         inner = refusal_of(error.__cause__)
         place = f"[{error.row}]" if inner.field is None else f"[{error.row}].{inner.field}"
-        return msgspec.structs.replace(inner, message=_in_words_of_http(str(error)), field=place)
+        return msgspec.structs.replace(inner, message=str(error), field=place)
     if isinstance(error, InvalidBody):
         words = {"field": error.field, "value": error.value, "expected": error.expected}
         return RefusalAnswer(error="InvalidBody", message=str(error), **words)
-    message = _found(MESSAGE_OF, error) or _in_words_of_http(str(error))
-    field = _found(FIELD_OF, error)
-    if field is None and status_of(error) not in LATER and (named := FIELD_FIRST.match(str(error))):
-        field = named[1]
+    message = _found(MESSAGE_OF, error) or str(error)
     return RefusalAnswer(
-        error=type(error).__name__, message=message, field=field, expected=_found(EXPECTED_OF, error)
+        error=type(error).__name__, message=message, field=_field(error), expected=_found(EXPECTED_OF, error)
     )
+
+
+def _field(error: InfexError) -> str | None:
+    """The field that a refusal is about: of an amendment, the one that was refused and its part."""
+    named = FIELD_FIRST.match(str(error))
+    if status_of(error) in LATER:
+        return None
+    if error.field is None:
+        return _found(FIELD_OF, error) or (named and named[1])
+    is_part = named is not None and named[1] in PARTS_OF_FIELD.get(error.field, ())
+    return f"{error.field}.{named[1]}" if named is not None and is_part else error.field
 
 
 def status_of(error: InfexError) -> int:
@@ -110,12 +108,6 @@ def status_of(error: InfexError) -> int:
 
 def _found(words: dict[type[InfexError], str], error: InfexError) -> str | None:
     return next((words[kind] for kind in type(error).__mro__ if kind in words), None)
-
-
-def _in_words_of_http(message: str) -> str:
-    for pattern, words in WORDS_OF_HTTP:
-        message = pattern.sub(words, message)
-    return message
 
 
 def response_to(error: Exception) -> Response:

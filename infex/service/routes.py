@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from importlib.resources import files
-from typing import Any, final
+from pathlib import Path
+from typing import Any, BinaryIO, final
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from infex.errors import InvalidBody, Overloaded
+from infex.errors import InfexError, InvalidBody, NotReady, Overloaded
 from infex.service.auth import Scope
 from infex.service.events import Feed
 from infex.service.history import RecentDecision
@@ -23,8 +27,11 @@ from infex.service.refusals import Refused
 from infex.service.schemas import (
     AmendmentRequest,
     BodyDecoder,
+    CorrectionRequest,
     DecisionAnswer,
     DecisionRequest,
+    ErasureAnswer,
+    ErasureRequest,
     ExplainAnswer,
     HealthAnswer,
     PreviewAnswer,
@@ -34,6 +41,7 @@ from infex.service.schemas import (
     ServiceLimits,
     StudyAnswer,
     StudyRequest,
+    VerdictAnswer,
     decision_answer,
     plain_figures,
 )
@@ -44,12 +52,14 @@ ENCODER = msgspec.json.Encoder()
 STUDY = "/v1/studies/{name}"
 LONGEST_KEY_HEADER = 200
 SHORT_TEXT = {"type": "string", "maxLength": 200}
-PROVE = {"prove": {"type": "string", "enum": ["true", "false"], "default": "true"}}
+FLAG = {"type": "string", "enum": ["true", "false"]}
+PARQUET = "application/vnd.apache.parquet"
+BYTES_AT_ONCE = 1_000_000  # of a file that is sent
 FILTERS = {
     "arm": SHORT_TEXT,
     "reason": SHORT_TEXT,
     "state": SHORT_TEXT,
-    "explored": {"type": "string", "enum": ["true", "false"]},
+    "explored": FLAG,
     "most": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
 }
 PAGE_FILES = {
@@ -139,7 +149,22 @@ class Routes:
         )  # fmt: skip
         yield Endpoint(
             method="GET", path=f"{STUDY}/explain/{{key:key}}", scope=Scope.READ, respond=self.explain,
-            gives=ExplainAnswer, query=PROVE,
+            gives=ExplainAnswer, query={"prove": FLAG | {"default": "true"}, "contents": FLAG},
+        )  # fmt: skip
+        yield Endpoint(
+            method="GET", path=f"{STUDY}/verify", scope=Scope.READ, respond=self.verify, gives=VerdictAnswer,
+            query={"checkpoint": SHORT_TEXT},
+        )  # fmt: skip
+        yield Endpoint(
+            method="GET", path=f"{STUDY}/export", scope=Scope.EXPORT, respond=self.export, media=PARQUET
+        )
+        yield Endpoint(
+            method="POST", path=f"{STUDY}/corrections", scope=Scope.CORRECT, respond=self.correct,
+            takes=CorrectionRequest, gives=RewardAnswer,
+        )  # fmt: skip
+        yield Endpoint(
+            method="POST", path=f"{STUDY}/erasures", scope=Scope.ERASE, respond=self.erase,
+            takes=ErasureRequest, gives=ErasureAnswer,
         )  # fmt: skip
         yield Endpoint(
             method="GET", path=f"{STUDY}/lift", scope=Scope.READ, respond=self.lift, gives=dict[str, Any]
@@ -148,7 +173,7 @@ class Routes:
             method="GET", path=f"{STUDY}/past", scope=Scope.READ, respond=self.past, gives=dict[str, Any]
         )
         yield Endpoint(
-            method="POST", path=f"{STUDY}/amendments", scope=Scope.ADMIN, respond=self.amend,
+            method="POST", path=f"{STUDY}/amendments", scope=Scope.ADMIN, respond=self.amend, keyed=True,
             takes=AmendmentRequest, gives=StudyAnswer,
         )  # fmt: skip
         yield Endpoint(
@@ -212,14 +237,52 @@ class Routes:
     async def explain(self, request: Request) -> Response:
         """Why a decision was taken, with the proof that the journal gives it again; `prove=false` is quicker.
 
-        A proof replays the journal, so one is made at a time. Contexts are not shown.
+        A proof replays the journal, so one is made at a time. With `contents=true`, for which the token needs
+        the scope `export` too, the context and the unit are shown.
         """
-        key, study = request.path_params["key"], (await self._study(request)).study
-        if request.query_params.get("prove") == "false":
-            why = await asyncio.to_thread(study.explain, key, prove=False)
-        else:
-            why = await self._alone(study.explain, key)
-        return answer(ExplainAnswer(key=key, why=plain_figures(why)))
+        contents = _flag(request, "contents", False)
+        if contents:
+            refuse_scope(request, Scope.EXPORT)
+        key, prove, study = (
+            request.path_params["key"],
+            _flag(request, "prove", True),
+            await self._study(request),
+        )
+        work = partial(study.study.explain, key, prove=prove, contents=contents)
+        why = await (self._alone(work) if prove else asyncio.to_thread(work))
+        return answer(ExplainAnswer(key=key, why=plain_figures(why.plain())))
+
+    async def verify(self, request: Request) -> Response:
+        """Replays the whole journal, and decides every decision once more: does all of it fit?
+
+        `checkpoint` is that of a verdict from before: the journal must still go on from it. One journal is
+        read at a time, and a long one takes minutes.
+        """
+        study = (await self._study(request)).study
+        found = await self._alone(study.verify, request.query_params.get("checkpoint"))
+        return answer(VerdictAnswer(holds=found.holds, **found._asdict()))
+
+    async def export(self, request: Request) -> Response:
+        """All decisions with their rewards, contexts and units, as a log in Parquet.
+
+        The headers Infex-Rows and Infex-Held-Out count all rows, and those of units that are held out.
+        """
+        log: Response = await self._alone(_exported, await self._study(request))
+        return log
+
+    async def correct(self, request: Request) -> Response:
+        """Puts the reward of a decision right, as if it had been told so. It is on disk when this answers."""
+        asked, study = await self._decoded(request), await self._study(request)
+        return answer(await study.correct(asked))
+
+    async def erase(self, request: Request) -> Response:
+        """Erases all that is kept of a unit, and all that was learnt of it; decisions are taken meanwhile.
+
+        The journal is replayed without it, so one is erased at a time. It is off the disk when this answers.
+        """
+        asked, study = await self._decoded(request), (await self._study(request)).study
+        erased = await self._alone(partial(study.forget, asked.unit, reason=asked.reason))
+        return answer(ErasureAnswer(erased=erased))
 
     async def lift(self, request: Request) -> Response:
         """What the study gains over those held out, with its interval, or why there is none."""
@@ -239,9 +302,11 @@ class Routes:
         return answer(await asyncio.to_thread(study.summary), 201)
 
     async def amend(self, request: Request) -> Response:
-        """Changes the policy, the arms that may be tried, or pauses exploring: an entry of the journal."""
+        """Changes arms, features, the policy and more, or pauses exploring: all in one commit, or nothing."""
         change, study = await self._decoded(request), await self._study(request)
-        await asyncio.to_thread(study.amend, change)
+        header = request.headers.get("idempotency-key")
+        key = None if change.key is None and header is None else _key(change.key, header, "key")
+        await asyncio.to_thread(study.amend, key, change)
         return answer(await asyncio.to_thread(study.summary))
 
     async def preview(self, request: Request) -> Response:
@@ -318,7 +383,7 @@ class Routes:
     async def _alone(self, work: Callable[..., Any], *words: Any) -> Any:
         """Work that reads a whole journal, in a thread; Overloaded while another does."""
         if self._reading_journal.locked():
-            raise Overloaded("a journal is being read: the same again later; or explain with prove=false")
+            raise Overloaded("another request reads a whole journal now")
         async with self._reading_journal:
             return await asyncio.to_thread(work, *words)
 
@@ -343,6 +408,45 @@ class Routes:
             if each.arms is not None and len(each.arms) > self._limits.arms:
                 expected = f"at most {self._limits.arms} arms"
                 raise InvalidBody(f"{len(each.arms)} arms", field=f"{place}arms", expected=expected)
+
+
+def refuse_scope(request: Request, scope: Scope) -> None:
+    """Refuses a token that does not allow this."""
+    if scope not in request.scope["infex.scopes"]:
+        raise Refused(403, "ScopeTooSmall", "the token does not allow this", f"a token with {scope}")
+
+
+def _flag(request: Request, name: str, default: bool) -> bool:
+    """What a query says of a flag."""
+    text = request.query_params.get(name, "true" if default else "false")
+    if text not in FLAG["enum"]:
+        raise InvalidBody(f"{name} is neither true nor false", field=name, expected="true or false")
+    return text == "true"
+
+
+def _exported(served: ServedStudy) -> Response:
+    """The log of a study as a response, from a file without a name: it is gone when it is closed."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="infex-") as folder:
+            path = Path(folder) / "log.parquet"
+            rows, held_out = served.study.export(path)
+            file = open(path, "rb")  # noqa: SIM115 - whoever sends it closes it
+    except OSError as error:
+        if isinstance(error, InfexError):
+            raise
+        raise NotReady("there is no room for the file now") from error
+    headers = {
+        "content-length": str(os.fstat(file.fileno()).st_size),
+        "infex-rows": str(rows),
+        "infex-held-out": str(held_out),
+    }
+    return StreamingResponse(_parts(file), media_type=PARQUET, headers=headers)
+
+
+def _parts(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while part := file.read(BYTES_AT_ONCE):
+            yield part
 
 
 def _key(own: str | None, header: str | None, field: str) -> str:

@@ -17,7 +17,8 @@ from msgspec import Meta
 
 from infex.bandit import Decision
 from infex.checks import settings_by_name, whole
-from infex.errors import InvalidBody
+from infex.errors import InfexError, InvalidBody
+from infex.registry import from_record, parse
 
 Key = Annotated[
     str, Meta(min_length=1, max_length=200, description="Your own name for a decision, such as an order's.")
@@ -25,6 +26,7 @@ Key = Annotated[
 StudyName = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Unit = Annotated[str, Meta(min_length=1, max_length=200, description="Whom it is about, such as a customer.")]
 Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Why, for the journal.")]
+OptionalReason = Annotated[str, Meta(max_length=500, description="Why, for the journal.")]
 Expression = Annotated[
     str, Meta(min_length=1, max_length=2000, description="As in Python: Infex(LinUCB, every(50)).")
 ]
@@ -127,18 +129,74 @@ class StudyRequest(RequestBody, frozen=True, kw_only=True):
         Annotated[str, Meta(max_length=200, description='"uniform" or "greedy".')] | HoldoutArm
     ) = "uniform"
 
+    def settings(self) -> dict[str, Any]:
+        """Keyword arguments for `Study.open`."""
+        plain = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        del plain["name"]
+        if isinstance(self.holdout_policy, HoldoutArm):
+            plain["holdout_policy"] = {"arm": self.holdout_policy.arm}
+        objects = [name for name in ("policy", "estimator", "features") if name in plain]
+        return plain | {name: parsed(name, plain[name]) for name in objects}
+
+
+class NewArms(RequestBody, frozen=True, kw_only=True):
+    """Arms that come behind those there are: rows of features, labels, or how many, as the study's are."""
+
+    arms: Annotated[int, Meta(ge=1)] | list[list[float] | str | int]
+    labels: list[ArmLabel] | None = None
+
+
+class NewFeatures(RequestBody, frozen=True, kw_only=True):
+    """Features that contexts or arms get: `more` of them, or further `numbers` and `categories` by name."""
+
+    more: Annotated[int, Meta(ge=0)] | None = None
+    numbers: dict[str, tuple[float, float]] | None = None
+    categories: dict[str, list[str | int]] | None = None
+    longest: float | None = None
+
 
 class AmendmentRequest(RequestBody, frozen=True, kw_only=True):
-    """Changes a study, as an entry of its journal. A policy that is in force already changes nothing.
+    """Changes a study, in one commit: all of it, or nothing.
 
-    `policy` is the new policy with its schedule and limits; `allowed` says for every arm whether exploring
-    may try it; `explore` pauses exploring (false) or goes on with it (true).
+    With a `key`, or the header Idempotency-Key, it is made once: the same again changes nothing, another
+    request under it is refused. Keys of amendments are not those of decisions. The changes are made in this
+    order: `remove_arms`, `extend`, `add_arms`, `allowed` (may exploring try this arm? one for each),
+    `pending`, `policy` (with its schedule and limits), `explore` (false pauses exploring, true goes on with
+    it), `freeze` (those held out get the greedy arm of the present state from now on).
     """
 
     reason: Reason
-    policy: Expression | Record | None = None
+    key: Key | None = None
+    remove_arms: Annotated[list[ArmLabel], Meta(min_length=1)] | None = None
+    extend: NewFeatures | None = None
+    add_arms: NewArms | None = None
     allowed: list[bool] | None = None
+    pending: Literal["narrow", "ignore"] | None = None
+    policy: Expression | Record | None = None
     explore: bool | None = None
+    freeze: bool = False
+
+    def changes(self) -> dict[str, Any]:
+        """Keyword arguments for `Study.amend`, without key and reason."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        if self.policy is not None:
+            plain["policy"] = parsed("policy", self.policy)
+        return {field: value for field, value in plain.items() if field not in ("key", "reason")}
+
+
+class CorrectionRequest(RequestBody, frozen=True, kw_only=True):
+    """Puts the reward of a decision right; the same again changes nothing."""
+
+    key: Key
+    reward: float
+    reason: OptionalReason = ""
+
+
+class ErasureRequest(RequestBody, frozen=True, kw_only=True):
+    """Erases all that is kept of a unit, but the keys and times of its decisions."""
+
+    unit: Unit
+    reason: OptionalReason = ""
 
 
 class PreviewRequest(RequestBody, frozen=True, kw_only=True):
@@ -180,6 +238,29 @@ class RewardAnswer(ResponseBody, frozen=True, gc=False):
 
     key: str
     state: str
+
+
+class ErasureAnswer(ResponseBody, frozen=True, kw_only=True):
+    """How many entries were erased."""
+
+    erased: int
+
+
+class VerdictAnswer(ResponseBody, frozen=True, kw_only=True):
+    """Whether the journal holds; if not, `entry` is the first that does not fit, and `why` says why not.
+
+    Of `decisions`, `proven` were decided once more and came out the same; `unproven` rest on something that
+    was erased since. `checkpoint` is the end of the journal, to be kept elsewhere.
+    """
+
+    holds: bool
+    entry: int | None
+    why: str
+    entries: int
+    decisions: int
+    proven: int
+    unproven: int
+    checkpoint: str
 
 
 class StudyAnswer(ResponseBody, frozen=True, kw_only=True):
@@ -227,6 +308,15 @@ class RefusalAnswer(ResponseBody, frozen=True, kw_only=True):
     field: str | None = None
     value: str | None = None
     expected: str | None = None
+
+
+def parsed(field: str, thing: str | dict[str, Any]) -> Any:
+    """A policy, an estimator or a feature map from text or from a record: built-in ones alone."""
+    try:
+        return parse(thing) if isinstance(thing, str) else from_record(thing)
+    except InfexError as error:
+        error.field = field
+        raise
 
 
 FIELDS_OF_ANSWER = itemgetter(*map(Decision._fields.index, (

@@ -14,28 +14,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, final
 
-import msgspec
-
-from infex import registry
 from infex.bandit import Decision
 from infex.errors import InfexError, InvalidBody, NotReady, Overloaded, StoreFailed, UnknownStudy
-from infex.registry import from_record
 from infex.service.history import History
 from infex.service.queue import StudyQueue
 from infex.service.schemas import (
     AmendmentRequest,
+    CorrectionRequest,
     DecisionRequest,
-    HoldoutArm,
     PreviewAnswer,
     RewardAnswer,
     RewardRequest,
     ServiceLimits,
     StudyAnswer,
     StudyRequest,
+    parsed,
     plain_figures,
 )
 from infex.study.commands import AskRow, TellRow
-from infex.study.pause import paused_policy, planned_count, resumed_policy
+from infex.study.pause import planned_count, resumed_policy
 from infex.study.stores.base import sqlite_path, studies
 from infex.study.study import Study
 
@@ -96,17 +93,28 @@ class ServedStudy:
         if pending + len(keys) > most and (new := self.study.count_new(keys)) and pending + new > most:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
 
-    def amend(self, change: AmendmentRequest) -> None:
-        """Changes policy and allowed arms; a policy that is in force already is no change."""
-        before = self.study.policy
-        policy = before if change.policy is None else parsed(change.policy)
-        if change.explore is not None:
-            policy = resumed_policy(policy) if change.explore else paused_policy(policy)
-        if change.policy is None and change.explore is None and change.allowed is None:
-            raise InvalidBody("nothing is to be changed", field="body", expected="policy, allowed or explore")
-        if policy != before or change.allowed is not None:
-            new = None if policy == before else policy
-            self.study.amend(policy=new, allowed=change.allowed, reason=change.reason)
+    async def correct(self, request: CorrectionRequest) -> RewardAnswer:
+        """What has become of a decision whose reward was put right."""
+        words = {"reason": request.reason, "durable": False}
+        state = await self.queue.call(
+            lambda study: study.correct(request.key, request.reward, **words)  # type: ignore[arg-type]
+        )
+        return RewardAnswer(request.key, str(state))
+
+    def amend(self, key: str | None, request: AmendmentRequest) -> None:
+        """Changes the study, in one commit."""
+        changes, new, more = request.changes(), request.add_arms, request.extend
+        if not changes:
+            fields = [field for field in request.__struct_fields__ if field not in ("reason", "key")]
+            raise InvalidBody(
+                "nothing is to be changed", field="body", expected=f"one of {', '.join(fields)}"
+            )
+        if new is not None:
+            count = new.arms if isinstance(new.arms, int) else len(new.arms)
+            _refuse_large("add_arms.arms", count, self._limits.arms)
+        if more is not None:
+            _refuse_large("extend.more", more.more, self._limits.features)
+        self.study.amend(**changes, key=key, reason=request.reason)
 
     def summary(self) -> StudyAnswer:
         """The study as the page shows it among others."""
@@ -132,7 +140,7 @@ class ServedStudy:
 
     def preview(self, policy: str | dict[str, Any]) -> PreviewAnswer:
         """How often a policy would explore in as many rounds as the busier of the last two days had, UTC."""
-        wanted, today = parsed(policy), datetime.now(UTC).date()
+        wanted, today = parsed("policy", policy), datetime.now(UTC).date()
         first, days = self.study.summary().rounds + 1, self.study.metrics()["days"]
         lately = {str(today - timedelta(back)) for back in (0, 1)} & days.keys()
         rounds, basis = ROUNDS_ASSUMED, "assumed: nothing was decided today or yesterday (UTC)"
@@ -164,11 +172,6 @@ def _options(request: DecisionRequest) -> dict[str, Any]:
 
 def _plain_label(label: object) -> str | int:
     return label if isinstance(label, str | int) else str(label)
-
-
-def parsed(thing: str | dict[str, Any]) -> Any:
-    """A policy, an estimator or a feature map from text or from a record: built-in ones alone."""
-    return registry.parse(thing) if isinstance(thing, str) else from_record(thing)
 
 
 def alarms_of(figures: Mapping[str, Any]) -> list[str]:
@@ -251,24 +254,17 @@ class Studies:
 
     async def begin(self, request: StudyRequest) -> ServedStudy:
         """Begins a study, or finds the one of this name with these settings."""
-        settings = self._settings(request)
-        return await asyncio.to_thread(self._open, request.name, settings, asyncio.get_running_loop())
+        self._refuse_large(request)
+        settings, loop = request.settings(), asyncio.get_running_loop()
+        return await asyncio.to_thread(self._open, request.name, settings, loop)
 
-    def _settings(self, request: StudyRequest) -> dict[str, Any]:
-        """Keyword arguments for `Study.open`."""
-        plain = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
-        del plain["name"]
-        if isinstance(request.holdout_policy, HoldoutArm):
-            plain["holdout_policy"] = {"arm": request.holdout_policy.arm}
+    def _refuse_large(self, request: StudyRequest) -> None:
+        """Refuses what would take more memory than a request may ask for, before it is made."""
         if request.features is not None:
             arms, width = request.features.get("arms"), request.features.get("context_dim")
-            count = len(arms) if isinstance(arms, list) else arms
-            _refuse_large("features.arms", count, self._limits.arms)
+            _refuse_large("features.arms", len(arms) if isinstance(arms, list) else arms, self._limits.arms)
             _refuse_large("features.context_dim", width, self._limits.features)
         _refuse_large("dim", request.dim, self._limits.features)
-        return plain | {
-            name: parsed(plain[name]) for name in ("policy", "estimator", "features") if name in plain
-        }
 
     def _open(self, name: str, settings: dict[str, Any], loop: asyncio.AbstractEventLoop) -> ServedStudy:
         with self._opening:

@@ -17,12 +17,27 @@ from infex.errors import (
     InfexError,
     InvalidReward,
     InvalidSetting,
+    OtherSettings,
+    UnknownArm,
     UnknownDecision,
 )
-from infex.study.events import CONTENT_VERSION, Amended, Decided, Event, EventKind, HeldOut, Rewarded
-from infex.study.holdout import held_out_decision, is_held_out
-from infex.study.requests import Request, checked_key, checked_unit
+from infex.study.assigned import Offer, held_out_arm, is_held_out
+from infex.study.events import (
+    ASSIGNED,
+    CONTENT_VERSION,
+    LOG_KEY,
+    Amended,
+    Assigned,
+    Decided,
+    Event,
+    EventKind,
+    LearntLog,
+    Observation,
+    Rewarded,
+)
+from infex.study.requests import Request, checked_key, checked_unit, digest_of
 from infex.study.state import RewardState, StudyState, TrackedDecision
+from infex.version import __version__
 
 Answer = TypeVar("Answer", covariant=True)
 Row = TypeVar("Row")
@@ -82,28 +97,17 @@ class Ask:
         return (self.key,)
 
     def decide(self, state: StudyState, now: int) -> Event | None:
-        tracked, options = state.find(self.key), self.request.options
-        if tracked is not None:
-            if tracked.decision is None:
-                raise UnknownDecision(f"decision {self.key!r} was erased: choose another key")
-            self._refuse_another(tracked.digest)
-            return None
-        if is_held_out(state.bandit.seed, self.unit or self.key, state.rules.holdout):
-            way = state.rules.holdout_policy
-            decision = held_out_decision(state.bandit, state.frozen, way, self.key, options)
-            content = HeldOut.of(decision, self.request.encoded)
-            return Event(EventKind.HELD, self.key, self.unit, now, content)
-        record = state.bandit.decide(**options, id=self.key)
-        return Event(EventKind.DECISION, self.key, self.unit, now, Decided.of(record, self.request.encoded))
+        tracked = state.find(self.key)
+        if tracked is None:
+            return decision_event(state, self.key, self.unit, now, self.request.options, self.request.encoded)
+        if tracked.decision is None:
+            raise UnknownDecision(f"decision {self.key!r} was erased: choose another key")
+        refuse_another(self.key, tracked.digest == self.request.digest)
+        return None
 
     def refuse_conflict(self, earlier: dict[Any, Any], state: StudyState) -> None:
-        self._refuse_another(earlier.setdefault(self.key, self).request.digest)
-
-    def _refuse_another(self, digest: bytes) -> None:
-        if digest != self.request.digest:
-            raise AnotherRequest(
-                f"something else was asked under the key {self.key!r} before: a key stands for one request"
-            )
+        first: Ask = earlier.setdefault(self.key, self)
+        refuse_another(self.key, first.request.digest == self.request.digest)
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[Decision]:
         event = self.decide(state, now)
@@ -188,20 +192,74 @@ class Correct:
 @final
 @dataclass(frozen=True, slots=True)
 class Amend:
-    """Changes settings, each by an event: all of them, or none."""
+    """Changes settings, each by an event: all of them, or none; under a `key`, once."""
 
-    changes: Sequence[tuple[str, object]]
+    changes: Mapping[str, Any]
     reason: str
+    key: str | None
+    digest: str | None
     keys: Sequence[str] = ()
 
-    def __post_init__(self) -> None:
-        check_text("reason", self.reason)
+    @staticmethod
+    def of(changes: Mapping[str, object], key: object, reason: str) -> Amend:
+        """What is to be changed to what, by the fields of `Study.amend`, in this order; None is no change."""
+        wanted = {field: to for field, to in changes.items() if to is not None}
+        check_text("reason", reason)
+        if not wanted:
+            raise InvalidSetting(f"nothing is to be changed: give one of {', '.join(changes)}")
+        if key is None:
+            return Amend(wanted, reason, None, None)
+        return Amend(wanted, reason, checked_key(key), digest_of([wanted, reason]))
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[None]:
-        for what, to in self.changes:
-            content = Amended(v=CONTENT_VERSION, what=what, to=to, reason=self.reason)
-            record(Event(EventKind.AMENDMENT, "", "", now, content))
+        if self.key in state.amendment_keys:
+            refuse_another(self.key, state.amendment_keys[self.key] == self.digest)
+            return Result(None, state.number)
+        key, digest = self.key, self.digest
+        for field, to in self.changes.items():
+            what = ("resume" if to else "pause") if field == "explore" else field.replace("_", " ")
+            content = Amended(v=CONTENT_VERSION, what=what, to=to, reason=self.reason, key=key, digest=digest)
+            try:
+                record(Event(EventKind.AMENDMENT, "", "", now, content))
+            except InfexError as error:
+                error.field = field
+                raise
+            key, digest = None, None
         return Result(None, state.number)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Learn:
+    """Learns rows of a log from the one numbered `first`, each with its unit; those learnt before count once.
+
+    All of the log is named by its `digest` and how many rows it has.
+    """
+
+    log: LearntLog
+    first: int
+    rows: Sequence[tuple[str, Observation]]
+    keys: Sequence[str] = ()
+
+    def run(self, state: StudyState, now: int, record: Record) -> Result[int]:
+        known = state.log
+        if known is None and len(state.keys):
+            raise InvalidSetting("a study learns from a log before its first decision, not after")
+        if known is not None and known != self.log:
+            raise OtherSettings(
+                f"the study {state.name!r} learns from the log {known.digest} of {known.rows} rows, not from "
+                f"{self.log.digest} of {self.log.rows}"
+            )
+        if not 0 <= self.first <= state.observations or self.first + len(self.rows) > self.log.rows:
+            raise InvalidSetting(
+                f"row {state.observations} of {self.log.rows} is next, got rows from {self.first} to "
+                f"{self.first + len(self.rows) - 1}"
+            )
+        if known is None:
+            record(Event(EventKind.LOG, LOG_KEY, "", now, self.log))
+        for unit, content in self.rows[state.observations - self.first :]:
+            record(Event(EventKind.OBSERVATION, "", unit, now, content))
+        return Result(state.observations, state.number)
 
 
 @final
@@ -273,6 +331,63 @@ def each_row(rows: Sequence[Row], keys: Sequence[object], do: Callable[[Row], Gi
     return results
 
 
+def decision_event(
+    state: StudyState,
+    key: str,
+    unit: str,
+    now: int,
+    options: Mapping[str, Any],
+    encoded: bytes,
+    by: str = __version__,
+) -> Event:
+    """What is decided on a request (and its `encoded` form) `by` an infex; nothing is changed.
+
+    The policy decides in one of its rounds, unless the arm is assigned.
+    """
+    assigned = _assigned_arm(state, key, unit, now, options)
+    if assigned is None:
+        record = state.bandit.decide(**options, id=key)
+        return Event(EventKind.DECISION, key, unit, now, Decided.of(record, encoded, by))
+    kind, offer, arm, propensity = assigned
+    decision, on, loss = offer.decision(state.bandit, key, arm, propensity, ASSIGNED[kind])
+    learnt_on = None if kind is EventKind.HELD else on
+    return Event(kind, key, unit, now, Assigned.of(decision, learnt_on, loss, encoded, by))
+
+
+def _assigned_arm(
+    state: StudyState, key: str, unit: str, now: int, options: Mapping[str, Any]
+) -> tuple[EventKind, Offer, int, float | None] | None:
+    """The arm that is assigned on a request, and its probability as far as it is known; None for none."""
+    rules, bandit, played = state.rules, state.bandit, options.get("played")
+    state.refuse_half_learnt()
+    if rules.apprentice != (played is not None):
+        raise InvalidSetting(
+            "this study is an apprentice: say by played which arm was played"
+            if rules.apprentice
+            else "played is for a study that is an apprentice; this one decides by itself"
+        )
+    if played is not None:
+        offer = Offer.of(bandit, options)
+        arm = offer.place(played)
+        if arm is None:
+            raise UnknownArm(f"the arm that was played, {played!r}, is not on offer")
+        return EventKind.APPRENTICE, offer, arm, None
+    if is_held_out(bandit.seed, unit or key, rules.holdout):
+        offer, name = Offer.of(bandit, options), unit if rules.sticky and unit else key
+        drawn = held_out_arm(rules.holdout_policy, offer, state.frozen, bandit.seed, name)
+        return EventKind.HELD, offer, *drawn
+    if not rules.sticky or not unit:
+        return None
+    if "arms" in options and "labels" not in options:
+        raise InvalidSetting("a unit keeps its arm by the label of that: give labels with the arms")
+    kept = state.kept_arm(unit, now)
+    if kept is None:
+        return None
+    offer = Offer.of(bandit, options)
+    arm = offer.place(kept)
+    return None if arm is None else (EventKind.STICKY, offer, arm, 1.0)
+
+
 def apply_defaults(state: StudyState, now: int, record: Record) -> None:
     """Gives the default reward to decisions whose time has passed; without one, they are dropped."""
     default = state.rules.default
@@ -289,6 +404,14 @@ def found(state: StudyState, key: str) -> TrackedDecision:
     if tracked is None:
         raise UnknownDecision(f"the study {state.name!r} never took a decision {key!r}")
     return tracked
+
+
+def refuse_another(key: str | None, is_same: bool) -> None:
+    """Refuses a request that is not the one before it under the same key."""
+    if not is_same:
+        raise AnotherRequest(
+            f"something else was asked under the key {key!r} before: a key stands for one request"
+        )
 
 
 def check_text(name: str, value: object) -> None:
@@ -312,7 +435,7 @@ def _numbered(state: StudyState, tracked: TrackedDecision, content: Rewarded) ->
     """The content with what must be known of a first reward, if it is changed later."""
     assert tracked.decision is not None
     assert content.reward is not None
-    on = None if tracked.is_open else state.place_now(tracked)[1]
+    on = None if tracked.is_open and tracked.is_round else state.place_now(tracked)[1]
     known: Correction = state.bandit.correction(tracked.decision, content.reward, content.weight, on)
     number, explored_number = known.numbers
     return msgspec.structs.replace(content, counted=known.counted, turn=number, own_turn=explored_number)

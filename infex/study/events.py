@@ -21,8 +21,8 @@ CONTENT_VERSION = 1
 MICROSECONDS = 1_000_000  # a second, as the journal tells the time
 FORGOTTEN_KEY = "infex:forgotten"
 """The key of events that say what was erased."""
-HELD_OUT = "held out"
-"""The reason of decisions for units that are held out."""
+LOG_KEY = "infex:log"
+"""The key of the event that says which log a study learnt from."""
 
 
 class EventKind(StrEnum):
@@ -31,15 +31,25 @@ class EventKind(StrEnum):
     OPENED = "opened"
     DECISION = "decision"
     HELD = "held"  # a decision of the fixed policy, for a unit that is held out
+    STICKY = "sticky"  # a unit keeps the arm that it has
+    APPRENTICE = "apprentice"  # an arm that the caller played
     REWARD = "reward"
     DEFAULTED = "defaulted"
     LATE = "late"
     CORRECTION = "correction"
     AMENDMENT = "amendment"
     FORGOTTEN = "forgotten"
+    LOG = "log"  # a log that is learnt from before the first decision
+    OBSERVATION = "observation"  # one row of that log
 
 
-DECISIONS = (EventKind.DECISION, EventKind.HELD)
+ASSIGNED = {
+    EventKind.HELD: "held out",
+    EventKind.STICKY: "sticky",
+    EventKind.APPRENTICE: "apprentice",
+}
+"""Kinds of decisions that the policy does not take, and which are none of its rounds; the reason of each."""
+DECISIONS = (EventKind.DECISION, *ASSIGNED)
 """Kinds that begin the history of a key."""
 REWARDS = (EventKind.REWARD, EventKind.DEFAULTED, EventKind.LATE, EventKind.CORRECTION)
 """Kinds that tell of the reward of a decision."""
@@ -65,6 +75,10 @@ class OwnRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: list[float]
 
 
+RowAsJSON = int | OwnRow | list[float]
+"""What a reward is learnt on, as JSON can hold it."""
+
+
 class Decided(Content, frozen=True, kw_only=True):
     """A decision of the policy: the request, and all that is needed to apply it again."""
 
@@ -75,7 +89,7 @@ class Decided(Content, frozen=True, kw_only=True):
     estimate: float
     low: float | str
     high: float | str
-    on: int | OwnRow | list[float]
+    on: RowAsJSON
     label: int | str | None = None
     explored: bool = False
     probability: float | None = 1.0
@@ -102,7 +116,7 @@ class Decided(Content, frozen=True, kw_only=True):
             estimate=d.estimate,
             low=_end_to_json(d.low),
             high=_end_to_json(d.high),
-            on=_row_to_json(record.on),
+            on=row_to_json(record.on),
             label=d.label,
             explored=d.explored,
             probability=d.propensity,
@@ -125,52 +139,59 @@ class Decided(Content, frozen=True, kw_only=True):
         )  # fmt: skip
         status = None if self.turn is None else ScheduleStatus(self.turn)
         note = None if self.note is None else policy_state_from_record(self.note)
-        row = _row_from_json(self.on)
+        row = row_from_json(self.on)
         return DecisionRecord(decision, row, status, note, self.loss, tuple(self.noticed), True, self.changes)
 
 
-class HeldOut(Content, frozen=True, kw_only=True):
-    """A decision of the fixed policy for a unit that is held out, after t rounds.
+class Assigned(Content, frozen=True, kw_only=True):
+    """A decision that the policy does not take, after t rounds; its arm was assigned otherwise.
 
     `greedy` is the arm of the model's largest estimate; `estimate`, `low` and `high` are the model's for the
-    arm that was played. Journals from before these fields have none of them.
+    arm that was played. Its reward is learnt `on` that; nothing is learnt from those held out. `gain` is how
+    much more the model expects of the greedy arm than of the one that was played.
     """
 
     request: msgspec.Raw
     t: int
     arm: int
     label: int | str | None = None
-    probability: float = 1.0
+    probability: float | None = 1.0
     greedy: int | None = None
     estimate: float | None = None
     low: float | str = "-inf"
     high: float | str = "inf"
+    on: RowAsJSON | None = None
+    gain: float = 0.0
     by: str = ""
 
     @staticmethod
-    def of(decision: Decision, request: bytes, by: str = __version__) -> HeldOut:
+    def of(
+        decision: Decision, on: DesignRow | None, gain: float, request: bytes, by: str = __version__
+    ) -> Assigned:
         """The content for what was decided, on which request."""
-        return HeldOut(
+        return Assigned(
             v=CONTENT_VERSION,
             request=msgspec.Raw(request),
             t=decision.t,
             arm=decision.arm,
             label=decision.label,
-            probability=decision.propensity or 0.0,
+            probability=decision.propensity,
             greedy=decision.greedy,
             estimate=decision.estimate,
             low=_end_to_json(decision.low),
             high=_end_to_json(decision.high),
+            on=None if on is None else row_to_json(on),
+            gain=gain,
             by=by,
         )
 
-    def decision(self, key: str) -> Decision:
+    def decision(self, key: str, kind: EventKind) -> Decision:
         """The decision, which is not a round of the bandit."""
         greedy = self.arm if self.greedy is None else self.greedy
         estimate = float("nan") if self.estimate is None else self.estimate
         return Decision(
             key, self.t, self.arm, self.label, False, greedy, estimate, float(self.low), float(self.high),
-            self.probability, HELD_OUT, 0.0, None,
+            self.probability, ASSIGNED[kind], 0.0, None,
         )  # fmt: skip
 
 
@@ -187,11 +208,16 @@ class Rewarded(Content, frozen=True, kw_only=True):
 
 
 class Amended(Content, frozen=True, kw_only=True):
-    """What was changed, to what, and why."""
+    """What was changed, to what, and why.
+
+    The first entry of an amendment with a key has that key, and a digest of all that was asked under it.
+    """
 
     what: str
     to: Any
     reason: str
+    key: str | None = None
+    digest: str | None = None
 
 
 class Residue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -211,6 +237,31 @@ class Forgotten(Content, frozen=True, kw_only=True):
 
     residues: list[Residue]
     reason: str = ""
+
+
+class LearntLog(Content, frozen=True, kw_only=True):
+    """A log that a study learns from before its first decision: a hash of its rows, and how many they are.
+
+    `marks` tell later whether a log is the one that was learnt from (`infex.logs.log.Fingerprint`).
+    """
+
+    digest: str
+    rows: int
+    marks: list[int] = []
+
+
+class Observation(Content, frozen=True, kw_only=True):
+    """A reward of a log: of which arm (a label, an index, or its features), in which context.
+
+    A context that is `encoded` holds the features that the study's encoder gives.
+    """
+
+    arm: int | str | list[float]
+    reward: float
+    context: Any = None
+    encoded: bool = False
+    weight: float = 1.0
+    explored: bool = False
 
 
 class Event(NamedTuple):
@@ -234,10 +285,12 @@ ENCODER = msgspec.json.Encoder()
 CONTENTS: dict[EventKind, type[Content]] = {
     EventKind.OPENED: Opened,
     EventKind.DECISION: Decided,
-    EventKind.HELD: HeldOut,
+    **dict.fromkeys(ASSIGNED, Assigned),
     **dict.fromkeys(REWARDS, Rewarded),
     EventKind.AMENDMENT: Amended,
     EventKind.FORGOTTEN: Forgotten,
+    EventKind.LOG: LearntLog,
+    EventKind.OBSERVATION: Observation,
 }
 DECODERS = {kind: msgspec.json.Decoder(content) for kind, content in CONTENTS.items()}
 AContent = TypeVar("AContent", bound=Content)
@@ -313,13 +366,15 @@ def _end_to_json(end: float) -> float | str:
     return end if np.isfinite(end) else str(end)
 
 
-def _row_to_json(on: DesignRow) -> int | OwnRow | list[float]:
+def row_to_json(on: DesignRow) -> RowAsJSON:
+    """What a reward is learnt on, as JSON can hold it."""
     if isinstance(on, ArmRow):
         return OwnRow(on.arm, on.context.tolist())
     return on if isinstance(on, int) else on.tolist()
 
 
-def _row_from_json(on: int | OwnRow | list[float]) -> DesignRow:
+def row_from_json(on: RowAsJSON) -> DesignRow:
+    """What `row_to_json` gave."""
     if isinstance(on, OwnRow):
         return ArmRow(on.arm, np.array(on.context, dtype=np.float64))
     return on if isinstance(on, int) else np.array(on, dtype=np.float64)

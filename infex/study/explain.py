@@ -13,8 +13,9 @@ import numpy as np
 from infex.bandit import Decision
 from infex.errors import UnknownDecision
 from infex.registry import label_of, policy_state_to_record
-from infex.study.events import MICROSECONDS, Decided, HeldOut, event_of
-from infex.study.holdout import held_out_decision, offered_arms
+from infex.study.assigned import offered_arms
+from infex.study.commands import decision_event
+from infex.study.events import MICROSECONDS, Assigned, Decided, Event, event_of
 from infex.study.snapshot import load_state, without_erased
 from infex.study.state import RewardState, StudyState, tracked_decisions
 from infex.study.stores.base import Store
@@ -71,16 +72,17 @@ class Explanation:
     unit: str | None = None
 
     def plain(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
+        """All of it as plain data, for JSON; the end of an interval that has none is None."""
         found: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
-        decision = None if self.decision is None else _decision_to_plain(self.decision)
-        return found | {"decision": decision, "offers": [offer._asdict() for offer in self.offers]}
+        decision = None if self.decision is None else self.decision._asdict()
+        if decision is not None:
+            decision |= {"reason": str(decision["reason"])} | _ends(decision)
+        offers = [offer._asdict() for offer in self.offers]
+        return found | {"decision": decision, "offers": [offer | _ends(offer) for offer in offers]}
 
 
-def _decision_to_plain(decision: Decision) -> dict[str, Any]:
-    ends = {"low": decision.low, "high": decision.high}
-    finite = {word: end if np.isfinite(end) else str(end) for word, end in ends.items()}
-    return decision._asdict() | {"reason": str(decision.reason)} | finite
+def _ends(interval: dict[str, Any]) -> dict[str, float | None]:
+    return {end: interval[end] if np.isfinite(interval[end]) else None for end in ("low", "high")}
 
 
 def explain(
@@ -102,8 +104,9 @@ def explain(
         "late": tracked.late,
         "unit": (tracked.unit or None) if contents else None,
     }
-    content = event_of(entries[0]).content
-    if tracked.decision is None or not isinstance(content, Decided | HeldOut):
+    event = event_of(entries[0])
+    content = event.content
+    if tracked.decision is None or not isinstance(content, Decided | Assigned):
         return Explanation(**found)
     request = msgspec.json.decode(content.request)
     found |= {"software": content.by, "request": request if contents else None}
@@ -111,18 +114,16 @@ def explain(
         found |= {"turn": content.turn, "loss": content.loss, "noticed": tuple(content.noticed)}
     if prove:
         state, _ = load_state(store, name, given, before=tracked.decided, knows_keys=False)
-        found |= _state_before(state, key, content, request)
+        found |= _state_before(state, event, request)
     return Explanation(**found)
 
 
-def _state_before(
-    state: StudyState, key: str, content: Decided | HeldOut, request: dict[str, Any]
-) -> dict[str, Any]:
+def _state_before(state: StudyState, event: Event, request: dict[str, Any]) -> dict[str, Any]:
     """What was known before a decision, and whether the same is decided once more."""
-    bandit = state.bandit
+    bandit, content = state.bandit, event.content
     table = bandit.estimates(**{word: request.get(word) for word in ("arms", "labels", "context")})
     offered = offered_arms(request, table.label.tolist())
-    shares = bandit.contributions(content.record(key).on) if isinstance(content, Decided) else {}
+    shares = bandit.contributions(content.record(event.key).on) if isinstance(content, Decided) else {}
     return {
         "policy": label_of(bandit.policy),
         "amendment": state.amendments[-1] if state.amendments else 0,
@@ -134,21 +135,18 @@ def _state_before(
         ),
         "shares": shares,
         "digest": bandit.digest(),
-        "proven": decides_again(state, key, content),
+        "proven": decides_again(state, event),
     }
 
 
-def decides_again(state: StudyState, key: str, content: Decided | HeldOut) -> bool | None:
+def decides_again(state: StudyState, event: Event) -> bool | None:
     """Does this state decide so, too? None if it cannot, as some of what it rested on was erased since."""
-    if state.rests_on_erased():
+    content = event.content
+    if state.rests_on_erased() or not isinstance(content, Decided | Assigned):
         return None
-    raw, request = bytes(content.request), msgspec.json.decode(content.request)
-    if isinstance(content, Decided):
-        return Decided.of(state.bandit.decide(**request, id=key), raw, content.by) == content
-    decision = held_out_decision(state.bandit, state.frozen, state.rules.holdout_policy, key, request)
-    if content.greedy is None:  # of a journal from before the model's figures were kept
-        return (decision.t, decision.arm, decision.label) == (content.t, content.arm, content.label)
-    return HeldOut.of(decision, raw, content.by) == content
+    raw = bytes(content.request)
+    options = msgspec.json.decode(raw)
+    return decision_event(state, event.key, event.unit, event.at, options, raw, content.by) == event
 
 
 def time_of(at: int) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +19,17 @@ from infex.files import replacing
 from infex.logs.schema import UNJOINED, Era, JoinedHeaders, LogHeader, joined_headers
 from infex.policies import Infex
 from infex.registry import label_of, record_of
-from infex.study.events import DECISIONS, HELD_OUT, Amended, Decided, HeldOut, Opened, event_of
-from infex.study.holdout import offered_arms
+from infex.study.assigned import offered_arms
+from infex.study.events import (
+    ASSIGNED,
+    DECISIONS,
+    Amended,
+    Assigned,
+    Decided,
+    EventKind,
+    Opened,
+    event_of,
+)
 from infex.study.journal import BEGINNING, Entry
 from infex.study.settings import ARM_CHANGES, Settings, amend, bandit_of
 from infex.study.snapshot import without_erased
@@ -31,6 +41,12 @@ if TYPE_CHECKING:
 
 LOG_VERSION = 1
 ROWS_AT_ONCE = 10_000
+ASSIGNED_COLUMNS = {
+    EventKind.HELD: "held_out",
+    EventKind.STICKY: "sticky",
+    EventKind.APPRENTICE: "apprentice",
+}
+"""Which column of a log says that a decision was none of the policy's."""
 
 
 class Exported(NamedTuple):
@@ -121,14 +137,14 @@ class Scan:
     def pages(self) -> Iterator[list[dict[str, Any]]]:
         """The rows, so many at a time."""
         page: list[dict[str, Any]] = []
-        settings, self._era, self._held = dict(self._settings), 0, 0
+        settings, self._era, self._assigned_rounds = dict(self._settings), 0, Counter[EventKind]()
         for entry in without_erased(self._store, self._name, self._store.read(self._name)):
             content = event_of(entry).content
             if isinstance(content, Amended):
                 if content.what != "freeze":
                     amend(self.bandit, settings, content.what, content.to)
                 self._era += content.what in ARM_CHANGES
-            elif isinstance(content, Decided | HeldOut):
+            elif isinstance(content, Decided | Assigned):
                 page.append(self._row(entry, content))
             if len(page) == ROWS_AT_ONCE:
                 yield page
@@ -136,7 +152,7 @@ class Scan:
         if page:
             yield page
 
-    def _row(self, entry: Entry, c: Decided | HeldOut) -> dict[str, Any]:
+    def _row(self, entry: Entry, c: Decided | Assigned) -> dict[str, Any]:
         tracked, request = self._rewards.get(entry.key), msgspec.json.decode(c.request)
         row = {
             "arm": c.arm,
@@ -150,7 +166,7 @@ class Scan:
             "time": entry.at,
             "reward_time": None if tracked is None else tracked.rewarded_at,
             "unit": entry.unit or None,
-            **(self._decided(c) if isinstance(c, Decided) else self._held_out()),
+            **(self._decided(c) if isinstance(c, Decided) else self._assigned(EventKind(entry.kind))),
         }
         return row if self.joined is None else row | _joined_cells(row, self.joined.eras[self._era])
 
@@ -161,25 +177,26 @@ class Scan:
             "explored": c.explored,
             "explore_probability": c.chance,
             "base_propensity": c.law,
-            "held_out": False,
+            **dict.fromkeys(ASSIGNED_COLUMNS.values(), False),
             "stream": self._name,
             "policy": label_of(self.bandit.policy),
             "reason": c.reason,
         }
 
-    def _held_out(self) -> dict[str, Any]:
-        """What is said of a decision for somebody who is held out."""
-        self._held += 1
-        rule = self._settings["holdout_policy"]
+    def _assigned(self, kind: EventKind) -> dict[str, Any]:
+        """What is said of a decision that the policy did not take: each kind is a stream of its own."""
+        self._assigned_rounds[kind] += 1
+        rule, reason = self._settings["holdout_policy"], ASSIGNED[kind]
+        fixed = rule if isinstance(rule, str) else f"always {rule['arm']}"
         return {
-            "round": self._held,
+            "round": self._assigned_rounds[kind],
             "explored": False,
             "explore_probability": None,
             "base_propensity": None,
-            "held_out": True,
-            "stream": f"{self._name} {HELD_OUT}",
-            "policy": rule if isinstance(rule, str) else f"always {rule['arm']}",
-            "reason": HELD_OUT,
+            **{ASSIGNED_COLUMNS[each]: each is kind for each in ASSIGNED},
+            "stream": f"{self._name} {reason}",
+            "policy": fixed if kind is EventKind.HELD else reason,
+            "reason": reason,
         }
 
     def schema(self) -> pa.Schema:
@@ -192,7 +209,7 @@ class Scan:
             "explored": pa.bool_(), "explore_probability": floats, "base_propensity": floats,
             "greedy": pa.int32(), "propensity": floats, "offered": pa.list_(pa.bool_()),
             "context": pa.list_(floats),
-            "arms": pa.list_(pa.list_(floats)), "held_out": pa.bool_(),
+            "arms": pa.list_(pa.list_(floats)), **dict.fromkeys(ASSIGNED_COLUMNS.values(), pa.bool_()),
             "id": pa.string(), "time": time, "reward_time": time, "unit": pa.string(), "stream": pa.string(),
             "policy": pa.string(), "reason": pa.string(),
         }  # fmt: skip

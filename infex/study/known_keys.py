@@ -64,6 +64,9 @@ class KnownKeys:
         number = _hash(key)
         return number in self._recent or any(_has(run, number) for run in self._merged)
 
+    def __len__(self) -> int:
+        return KEYS_IN_A_RUN * self._runs + len(self._recent)
+
     def add(self, key: str) -> None:
         """One more."""
         self._recent.add(_hash(key))

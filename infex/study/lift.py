@@ -9,6 +9,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from infex.checks import real
+from infex.study.events import EventKind
 from infex.study.journal import Entry
 from infex.study.settings import Rules
 from infex.study.state import tracked_rewards
@@ -24,9 +25,9 @@ TELL_ALL = (
 class Lift(NamedTuple):
     """Mean rewards of those the study decides for, and of those held out; their difference and its interval.
 
-    Decisions younger than the study's `wait` are left out (`left_out`), told or not, as long as one of them
-    is pending: what is told early is not like what is told late. An older decision without a reward has the
-    `default`, or none.
+    Decisions as an apprentice are on neither side. Decisions younger than the study's `wait` are left out
+    (`left_out`), told or not, as long as one of them is pending: what is told early is not like what is
+    told late. An older decision without a reward has the `default`, or none.
 
     `share` and `held_share` are the shares of decisions that have a reward. Means are over these decisions
     alone, so there is no difference and no interval, and `problem` says what to do, where a missing reward
@@ -90,7 +91,7 @@ class _Group:
 def lift_of(entries: Iterable[Entry], rules: Rules, now: int, confidence: float) -> Lift:
     """The lift that the entries of a journal show at a time `now`."""
     level = real("confidence", confidence, above=0, most=1 - 1e-12)
-    decisions = list(tracked_rewards(entries).values())
+    decisions = [each for each in tracked_rewards(entries).values() if each.kind is not EventKind.APPRENTICE]
     since = math.inf if rules.patience is None else now - rules.patience
     recent = [each for each in decisions if each.at > since]
     left_out = len(recent) if any(each.is_open for each in recent) else 0

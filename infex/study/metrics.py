@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from infex.bandit import Bandit, Decision
-from infex.study.events import MICROSECONDS
+from infex.study.events import MICROSECONDS, Assigned, Event, EventKind
 
 DAY = 86_400 * MICROSECONDS
 DELAY_BUCKETS = (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)  # seconds
@@ -31,9 +31,17 @@ class DaySums(msgspec.Struct, forbid_unknown_fields=True):
     reward: float = 0.0
     estimate: float = 0.0
     squared_residual: float = 0.0
+    sticky: int = 0
+    apprentice: int = 0
+    agreed: int = 0
+    gain: float = 0.0
 
     def figures(self) -> dict[str, float | int | None]:
-        """`calibration` is the mean reward minus the mean estimate, `residual` the root mean square."""
+        """`calibration` is the mean reward minus the mean estimate, `residual` the root mean square.
+
+        Of decisions as an apprentice, `agreement` is the share that the greedy arm would have been, and
+        `estimated_gain` how much more the model expected of the greedy arms, a decision.
+        """
         count = self.rewards
         return {
             "rounds": self.rounds,
@@ -43,6 +51,10 @@ class DaySums(msgspec.Struct, forbid_unknown_fields=True):
             "mean_reward": self.reward / count if count else None,
             "calibration": (self.reward - self.estimate) / count if count else None,
             "residual": (max(self.squared_residual, 0.0) / count) ** 0.5 if count else None,
+            "sticky": self.sticky,
+            "apprentice": self.apprentice,
+            "agreement": self.agreed / self.apprentice if self.apprentice else None,
+            "estimated_gain": self.gain / self.apprentice if self.apprentice else None,
         }
 
 
@@ -80,7 +92,8 @@ class Sums(msgspec.Struct, forbid_unknown_fields=True):
     """What decisions and rewards add up to, in the order of the journal.
 
     `states` counts decisions by the state of their rewards, but for those pending. Decisions for those held
-    out are counted in `states` and by `held`, and in no other sum.
+    out are counted in `states` and by `held`, and in no other sum; decisions that are no rounds, and are
+    learnt from, by days.
     """
 
     states: dict[str, int] = {}
@@ -105,6 +118,19 @@ class Sums(msgspec.Struct, forbid_unknown_fields=True):
             day.explored += 1
             day.different += decision.arm != decision.greedy
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+    def add_assigned(self, event: Event, content: Assigned) -> None:
+        """Counts a decision that is no round."""
+        if event.kind is EventKind.HELD:
+            self.held += 1
+            return
+        day = self._day(event.at)
+        if event.kind is EventKind.STICKY:
+            day.sticky += 1
+        else:
+            day.apprentice += 1
+            day.agreed += content.arm == content.greedy
+            day.gain += content.gain
 
     def add_reward(self, at: int, decision: Decision, reward: float, rewarded_at: int) -> None:
         """Adds the first reward of a decision, which was taken `at` a time."""
@@ -140,9 +166,10 @@ class Sums(msgspec.Struct, forbid_unknown_fields=True):
 
 def figures_of(bandit: Bandit, sums: Sums, states: Sequence[str], pending: int) -> dict[str, Any]:
     """The figures of `Study.metrics`, but for those of entries, amendments and ages."""
-    count = sum(sums.delays)
+    count, days = sum(sums.delays), sums.days.values()
+    sticky, played = sum(day.sticky for day in days), sum(day.apprentice for day in days)
     return {
-        "decisions": bandit.t + sums.held,
+        "decisions": bandit.t + sums.held + sticky + played,
         "rounds": bandit.t,
         "states": {state: sums.states.get(state, 0) for state in states} | {"pending": pending},
         "delay": {
@@ -158,6 +185,12 @@ def figures_of(bandit: Bandit, sums: Sums, states: Sequence[str], pending: int) 
             "decisions": sums.held,
             "rewards": sums.held_rewards,
             "mean_reward": sums.held_reward / sums.held_rewards if sums.held_rewards else None,
+        },
+        "sticky": sticky,
+        "apprentice": {
+            "decisions": played,
+            "agreement": sum(day.agreed for day in days) / played if played else None,
+            "estimated_gain": sum(day.gain for day in days) / played if played else None,
         },
     }
 

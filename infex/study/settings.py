@@ -34,8 +34,9 @@ from infex.errors import (
 from infex.models.pending import narrows
 from infex.policies.base import checked, policy_info
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
+from infex.study.assigned import check_holdout_policy
 from infex.study.events import MICROSECONDS
-from infex.study.holdout import check_holdout_policy
+from infex.study.pause import paused_policy, resumed_policy
 from infex.study.requests import plain_value
 
 Settings = dict[str, Any]
@@ -66,6 +67,11 @@ class Rules:
     `holdout` is the share of units (of keys, where no unit is said) that are held out: for them a fixed
     `holdout_policy` decides: "uniform", {"arm": label}, or "greedy" of a state that stays as it is: that at
     the beginning, or at the last `amend(freeze=True)`.
+
+    With `sticky` a unit keeps the arm that the policy gave it, greedily or exploring, for good or for a time
+    ("30 days"), as long as that arm is on offer: such decisions are no rounds, and are learnt from. For those
+    held out, "uniform" draws by the unit then. An `apprentice` decides nothing: each request says which arm
+    was `played`, and the study learns from it.
     """
 
     wait: float | str | None = None
@@ -73,12 +79,16 @@ class Rules:
     again: str = "refuse"
     holdout: float = 0.0
     holdout_policy: str | dict[str, Any] = "uniform"
+    sticky: bool | float | str = False
+    apprentice: bool = False
 
     def __post_init__(self) -> None:
         real("holdout", self.holdout, least=0, most=1)
         check_holdout_policy(self.holdout_policy)
         one_of("again", self.again, ("refuse", "sum"))
-        _ = self.patience
+        _ = self.patience, self.stickiness
+        if not isinstance(self.apprentice, bool):
+            raise InvalidSetting(f"apprentice must be True or False, got {self.apprentice!r}")
         if self.default is not None:
             real("default", self.default, least=-LARGEST_REWARD, most=LARGEST_REWARD)
             if self.wait is None:
@@ -99,17 +109,25 @@ class Rules:
     @property
     def patience(self) -> int | None:
         """How many microseconds a reward may take."""
-        if self.wait is None:
-            return None
-        if not isinstance(self.wait, str):
-            return int(real("wait", self.wait, above=0, most=LONGEST_WAIT) * MICROSECONDS)
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) (second|minute|hour|day|week)s?", self.wait)
-        seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
-        if not 0 < seconds <= LONGEST_WAIT:
-            raise InvalidSetting(
-                f'wait must be seconds, or a text such as "3 days" or "90 minutes", got {self.wait!r}'
-            )
-        return int(seconds * MICROSECONDS)
+        return None if self.wait is None else _microseconds("wait", self.wait)
+
+    @property
+    def stickiness(self) -> int | None:
+        """How many microseconds a unit keeps its arm; None for good, or if it does not."""
+        return None if isinstance(self.sticky, bool) else _microseconds("sticky", self.sticky)
+
+
+def _microseconds(name: str, value: float | str) -> int:
+    """A time that a setting tells in seconds, or as in "3 days"."""
+    if not isinstance(value, str):
+        return int(real(name, value, above=0, most=LONGEST_WAIT) * MICROSECONDS)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) (second|minute|hour|day|week)s?", value)
+    seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
+    if not 0 < seconds <= LONGEST_WAIT:
+        raise InvalidSetting(
+            f'{name} must be seconds, or a text such as "3 days" or "90 minutes", got {value!r}'
+        )
+    return int(seconds * MICROSECONDS)
 
 
 RULE_DEFAULTS = {field.name: field.default for field in dataclasses.fields(Rules)}
@@ -268,14 +286,21 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
         case "policy":
             bandit.policy = object_from_plain("policy", to)
             settings["policy"] = to
+        case "pause" | "resume":
+            wanted = (paused_policy if what == "pause" else resumed_policy)(bandit.policy)
+            if wanted != bandit.policy:
+                settings["policy"] = object_to_plain(wanted)
+                bandit.policy = wanted
         case "allowed":
             bandit.allowed = to
             settings["allowed"] = to
         case "pending":
             bandit.narrows = narrows(to)
             settings["pending"] = to
+        case "apprentice":
+            settings["apprentice"] = Rules(apprentice=to).apprentice
         case "add arms":
-            bandit.add_arms(to["arms"], to["labels"])
+            bandit.add_arms(to.get("arms"), to.get("labels"))
         case "remove arms":
             moved = bandit.remove_arms(to)
         case "extend":

@@ -8,36 +8,53 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import msgspec
+import numpy as np
 
+from infex.arrays import Label
 from infex.bandit import Bandit, Decision
 from infex.bandit.bandit import Correction
 from infex.bandit.reshape import Reshaping, reshaping_of
-from infex.errors import AlreadyTold, DamagedFile, DamagedJournal, UnknownDecision
-from infex.models.layout import DesignRow
+from infex.errors import AlreadyTold, DamagedFile, DamagedJournal, NotReady, UnknownDecision
+from infex.features import Encoded
+from infex.logs.log import Fingerprint
+from infex.models.layout import GONE, DesignRow
 from infex.policies.choice import ScheduleStatus
 from infex.registry import policy_state_from_record
 from infex.study.events import (
     DECISIONS,
     REWARDS,
     Amended,
+    Assigned,
     Decided,
     Event,
     EventKind,
     Forgotten,
-    HeldOut,
+    LearntLog,
+    Observation,
     Opened,
     Residue,
     Rewarded,
+    RowAsJSON,
     event_of,
+    row_from_json,
+    row_to_json,
 )
 from infex.study.journal import Entry, check_seal
 from infex.study.known_keys import KnownKeys
 from infex.study.metrics import Sums, figures_of
 from infex.study.requests import request_digest
-from infex.study.settings import ARM_CHANGES, Rules, Settings, amend, bandit_of, own_objects
+from infex.study.settings import (
+    ARM_CHANGES,
+    RULE_DEFAULTS,
+    Rules,
+    Settings,
+    amend,
+    bandit_of,
+    own_objects,
+)
 
 History = Callable[[Iterable[str]], list[Entry]]
 """Finds the entries of some keys in the journal."""
@@ -70,7 +87,7 @@ class TrackedDecision(msgspec.Struct, gc=False):
     `number` is the entry of its last change, `decided` that of its decision. `reward` is what counts now,
     None for none; `late` is one that came too late. `on` is what its reward is learnt on, as arms and
     features were after the entry `on_since`; None of one that is held out. A decision that was erased is
-    None.
+    None. `kind` is that of the event that decided.
     """
 
     key: str
@@ -82,7 +99,7 @@ class TrackedDecision(msgspec.Struct, gc=False):
     decided: int
     number: int
     on_since: int
-    held_out: bool = False
+    kind: EventKind = EventKind.DECISION
     state: RewardState = RewardState.PENDING
     reward: float | None = None
     weight: float = 1.0
@@ -95,10 +112,26 @@ class TrackedDecision(msgspec.Struct, gc=False):
     def begun(number: int, event: Event, decision: Decision, on: DesignRow | None) -> TrackedDecision:
         """The decision of an event, which waits for its reward."""
         content = event.content
-        assert isinstance(content, Decided | HeldOut)
+        assert isinstance(content, Decided | Assigned)
         digest = request_digest(bytes(content.request), event.unit)
         fields = event.key, decision, on, digest, event.unit, event.at, number, number, number
-        return TrackedDecision(*fields, held_out=isinstance(content, HeldOut))
+        return TrackedDecision(*fields, event.kind)
+
+    @staticmethod
+    def assigned(number: int, event: Event, content: Assigned) -> TrackedDecision:
+        """A decision that the policy did not take."""
+        on = None if content.on is None else row_from_json(content.on)
+        return TrackedDecision.begun(number, event, content.decision(event.key, event.kind), on)
+
+    @property
+    def is_round(self) -> bool:
+        """Did the policy decide, in one of its rounds?"""
+        return self.kind is EventKind.DECISION
+
+    @property
+    def held_out(self) -> bool:
+        """Is it for a unit that is held out?"""
+        return self.kind is EventKind.HELD
 
     @property
     def is_open(self) -> bool:
@@ -175,9 +208,8 @@ def tracked_decisions(entries: Iterable[Entry]) -> dict[str, TrackedDecision]:
         elif isinstance(event.content, Decided):
             record = event.content.record(event.key)
             found[event.key] = TrackedDecision.begun(entry.number, event, record.decision, record.on)
-        elif isinstance(event.content, HeldOut):
-            decision = event.content.decision(event.key)
-            found[event.key] = TrackedDecision.begun(entry.number, event, decision, None)
+        elif isinstance(event.content, Assigned):
+            found[event.key] = TrackedDecision.assigned(entry.number, event, event.content)
         else:
             fields = event.key, None, None, b"", "", event.at, entry.number, entry.number, entry.number
             found[event.key] = TrackedDecision(*fields, state=RewardState.ERASED)
@@ -192,12 +224,20 @@ def tracked_rewards(entries: Iterable[Entry]) -> dict[str, TrackedDecision]:
         if event.content is None:
             found.pop(event.key, None)
         elif event.kind in DECISIONS:
-            held_out = event.kind is EventKind.HELD
-            fields = event.key, None, None, b"", event.unit, event.at, number, number, number, held_out
+            fields = event.key, None, None, b"", event.unit, event.at, number, number, number, event.kind
             found[event.key] = TrackedDecision(*fields)
         elif event.key in found and event.kind is not EventKind.LATE:
             found[event.key].apply(number, event)
     return found
+
+
+class KeptArm(NamedTuple):
+    """The arm that a unit has, since when, and the entry that decided it."""
+
+    label: Label | None
+    arm: int
+    at: int
+    number: int
 
 
 @final
@@ -221,6 +261,7 @@ class StudyState:
         history: History,
         bandit: Bandit | None = None,
     ) -> None:
+        settings = RULE_DEFAULTS | settings  # of a journal from before one of them
         self.name, self.settings, self.given, self._history = name, settings, given, history
         self.rules = Rules.of(settings)
         self._patience = self.rules.patience
@@ -236,7 +277,11 @@ class StudyState:
         self.keys = KnownKeys()  # of all decisions
         self._due: list[tuple[int, int, str]] = []  # when the time of a decision has passed; a heap
         self.sums = Sums()
+        self._kept: dict[str, KeptArm] = {}  # by unit, where units keep their arms
+        self.log: LearntLog | None = None  # that was learnt from, and how many of its rows:
+        self.observations = 0
         self.amendments: list[int] = []  # the entries of changes, oldest first
+        self.amendment_keys: dict[str, str | None] = {}  # and digests of what was asked under them
         self._reshapings: list[tuple[int, Reshaping]] = []  # by the entries that moved arms or features
         self._relearnt: dict[str, Correction] = {}
         self.residues: dict[int, Residue] = {}
@@ -303,6 +348,26 @@ class StudyState:
             on = moved.on(on) if number > tracked.on_since else on
         return arm, on
 
+    def kept_arm(self, unit: str, now: int) -> Label | None:
+        """The arm that a unit keeps, by its label or, where arms have none, by its index; None for none."""
+        kept, lasts = self._kept.get(unit), self.rules.stickiness
+        if kept is None or (lasts is not None and now - kept.at >= lasts):
+            return None
+        if kept.label is not None:
+            return kept.label
+        arm = kept.arm
+        for number, moved in self._reshapings:
+            arm = moved.place(arm) if number > kept.number else arm
+        return None if arm == GONE else arm
+
+    def refuse_half_learnt(self) -> None:
+        """Refuses to go on while a log is learnt from in part."""
+        if self.log is not None and self.observations < self.log.rows:
+            raise NotReady(
+                f"the study {self.name!r} has learnt {self.observations} of {self.log.rows} rows of the log "
+                f"{self.log.digest}: let it learn from the same log once more"
+            )
+
     # Events
 
     def apply(self, event: Event) -> None:
@@ -315,9 +380,12 @@ class StudyState:
             self.bandit.enter(record)
             self.sums.add_decision(event.at, record.decision)
             self._await_reward(TrackedDecision.begun(number, event, record.decision, record.on))
-        elif isinstance(content, HeldOut):
-            self.sums.held += 1
-            self._await_reward(TrackedDecision.begun(number, event, content.decision(event.key), None))
+            if self.rules.sticky and event.unit:
+                self._kept[event.unit] = KeptArm(record.decision.label, record.decision.arm, event.at, number)
+        elif isinstance(content, Assigned):
+            tracked = TrackedDecision.assigned(number, event, content)
+            self.sums.add_assigned(event, content)
+            self._await_reward(tracked)
         elif isinstance(content, Rewarded):
             tracked = self._decided_before(number, event.key)
             if event.kind is not EventKind.LATE:
@@ -329,6 +397,11 @@ class StudyState:
             self._closed[event.key] = tracked
         elif isinstance(content, Amended):
             self._amend(number, content)
+        elif isinstance(content, LearntLog):
+            self.log = content
+            self.bandit.taught = self.bandit.taught + Fingerprint(content.marks)
+        elif isinstance(content, Observation):
+            self._observe(content)
         elif not isinstance(content, Forgotten):  # whose residues were known before the first entry was read
             raise DamagedJournal(f"entry {number} was erased, and nothing says what is left of it")
         self.number = number
@@ -337,6 +410,7 @@ class StudyState:
         """Counts a round that was erased; of a reward that was, nothing is left."""
         if event.kind in DECISIONS:
             self.keys.add(event.key)
+        self.observations += event.kind is EventKind.OBSERVATION
         if residue.t:
             note = None if residue.note is None else policy_state_from_record(residue.note)
             status = None if residue.turn is None else ScheduleStatus(residue.turn)
@@ -370,28 +444,38 @@ class StudyState:
             self._note_learnt(tracked, content, after)
         if tracked.held_out:
             self.sums.change_held_reward(tracked.reward, after)
-        elif key not in self.open:
-            revised = tracked.reward_after(event.kind, content)
+        elif after is None:
+            if tracked.is_round:
+                self.bandit.drop(key)
+        elif tracked.is_round and key in self.open:
+            self.bandit.tell(key, after, weight=content.weight)
+            self.sums.add_reward(at, decision, after, event.at)
+        else:
             learnt = self._relearnt.get(key, tracked.learnt)
             if tracked.reward is None:
                 learnt = Correction(content.weight, (0, None))
-            self.bandit.correct(decision, *self.place_now(tracked), tracked.reward, revised, learnt)
+            self.bandit.correct(decision, *self.place_now(tracked), tracked.reward, after, learnt)
             if tracked.reward is None:
-                self.sums.add_reward(at, decision, revised, event.at)
+                self.sums.add_reward(at, decision, after, event.at)
             else:
-                self.sums.change_reward(at, decision, tracked.reward, revised)
-        elif content.reward is None:
-            self.bandit.drop(key)
-        else:
-            self.bandit.tell(key, content.reward, weight=content.weight)
-            self.sums.add_reward(at, decision, content.reward, event.at)
+                self.sums.change_reward(at, decision, tracked.reward, after)
+
+    def _observe(self, content: Observation) -> None:
+        """Learns a row of a log; so does the state that those held out are decided for by."""
+        context = Encoded(np.array(content.context)) if content.encoded else content.context
+        contexts, rows = None if context is None else [context], ([content.reward], [content.weight])
+        for bandit in (self.bandit, self.frozen):
+            if bandit is not None:
+                bandit.learn(contexts, [content.arm], *rows, explored=[content.explored])
+        self.observations += 1
 
     def _note_learnt(self, tracked: TrackedDecision, content: Rewarded, reward: float) -> None:
         """Notes how a first reward is about to be learnt, if that is not what the journal says."""
         if not self.residues or self.settings["estimator"] is None or tracked.held_out:
             return
         assert tracked.decision is not None
-        on = None if tracked.key in self.open else self.place_now(tracked)[1]
+        is_pending = tracked.is_round and tracked.key in self.open
+        on = None if is_pending else self.place_now(tracked)[1]
         learnt = self.bandit.correction(tracked.decision, reward, content.weight, on)
         if learnt != Correction(content.counted, (content.turn, content.own_turn)):
             self._relearnt[tracked.key] = learnt
@@ -405,7 +489,10 @@ class StudyState:
                 self._reshapings.append((number, moved))
         if content.what in ARM_CHANGES and self.frozen is not None:
             amend(self.frozen, dict(self.settings), content.what, content.to)
+        self.rules = Rules.of(self.settings)
         self.amendments.append(number)
+        if content.key is not None:
+            self.amendment_keys[content.key] = content.digest
 
     def rests_on_erased(self) -> bool:
         """Does this state, in the middle of a replay, miss something that there was at the time?"""
@@ -422,17 +509,20 @@ class StudyState:
     def to_plain(self) -> dict[str, Any]:
         """All but keys and bandits, as plain data; of an open decision what the bandit does not keep."""
         kept = [
-            [each.key, each.digest, each.unit, each.at, each.decided, _held_fields(each)]
+            [each.key, each.digest, each.unit, each.at, each.decided, _assigned_fields(each)]
             for each in self.open.values()
         ]
         return {
             "settings": self.settings,
             "number": self.number,
             "amendments": self.amendments,
+            "amendment_keys": self.amendment_keys,
             "reshapings": [[number, moved.plain()] for number, moved in self._reshapings],
             "relearnt": [[key, *learnt] for key, learnt in self._relearnt.items()],
             "open": kept,
             "sums": msgspec.to_builtins(self.sums, str_keys=True),
+            "kept": [[unit, *kept] for unit, kept in self._kept.items()],
+            "log": None if self.log is None else [msgspec.to_builtins(self.log), self.observations],
         }
 
     @staticmethod
@@ -450,16 +540,27 @@ class StudyState:
         state = StudyState(name, kept["settings"], given, history, Bandit.from_bytes(bandit, **own))
         state.frozen = None if frozen is None else Bandit.from_bytes(frozen, **own)
         state.number, state.amendments = kept["number"], list(kept["amendments"])
+        state.amendment_keys = dict(kept["amendment_keys"])
         state._reshapings = [(number, reshaping_of(moved)) for number, moved in kept["reshapings"]]
         state._relearnt = {
             key: Correction(counted, (number, own)) for key, counted, (number, own) in kept["relearnt"]
         }
         state.sums = msgspec.convert(kept["sums"], Sums, str_keys=True)
         pending = {decision.id: (decision, on) for decision, on in state.bandit.pending_entries()}
-        for key, digest, unit, at, decided, held in kept["open"]:
-            decision, on = pending.pop(key) if held is None else (Decision(*held), None)
-            fields = key, decision, on, digest, unit, at, decided, decided
-            state._await_reward(TrackedDecision(*fields, on_since=state.number, held_out=held is not None))
+        on: DesignRow | None
+        for key, digest, unit, at, decided, assigned in kept["open"]:
+            if assigned is None:
+                kind, since = EventKind.DECISION, state.number
+                decision, on = pending.pop(key)
+            else:
+                kind, decision, since = EventKind(assigned[0]), Decision(*assigned[1]), decided
+                on = None if assigned[2] is None else row_from_json(msgspec.convert(assigned[2], RowAsJSON))
+            fields = key, decision, on, digest, unit, at, decided, decided, since
+            state._await_reward(TrackedDecision(*fields, kind))
+        state._kept = {unit: KeptArm(*fields) for unit, *fields in kept["kept"]}
+        if kept["log"] is not None:
+            state.log = msgspec.convert(kept["log"][0], LearntLog)
+            state.observations = kept["log"][1]
         state.keys = keys
         if pending:
             raise DamagedFile("decisions are pending in the snapshot that the study does not know")
@@ -474,6 +575,9 @@ class StudyState:
         return blake2b(whole, digest_size=32).hexdigest()
 
 
-def _held_fields(tracked: TrackedDecision) -> list[Any] | None:
-    """All of a decision that the bandit does not have, because its unit is held out."""
-    return list(tracked.decision) if tracked.held_out and tracked.decision is not None else None
+def _assigned_fields(tracked: TrackedDecision) -> list[Any] | None:
+    """All of a decision that the bandit does not have, because it is none of its rounds."""
+    if tracked.is_round or tracked.decision is None:
+        return None
+    on = None if tracked.on is None else row_to_json(tracked.on)
+    return [tracked.kind.value, list(tracked.decision), on]

@@ -6,7 +6,7 @@
     study.ask_many(keys, contexts=...), tell_many(keys, rewards)
     study.explain(key), study.metrics(), study.state(key)
     study.estimates(context=...), study.intervals(context=...), study.exploration()
-    study.amend(policy=..., reason="..."), add_arms, remove_arms, extend
+    study.amend(policy=..., reason="..."), add_arms, remove_arms, extend, pause, resume
     study.verify(), study.export(path), study.forget(unit), study.correct(key, reward)
     study.flush(), study.close(); it is a context manager
     infex.studies(url)                             the names of the studies there
@@ -37,8 +37,21 @@ from infex.errors import InvalidSetting, StoreFailed
 from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.policies.base import Policy, checked
 from infex.registry import label_of
-from infex.study.commands import Amend, Ask, AskRow, Batch, Correct, Flush, Tell, TellRow, each_row, found
+from infex.study.commands import (
+    Amend,
+    Ask,
+    AskRow,
+    Batch,
+    Correct,
+    Flush,
+    Learn,
+    Tell,
+    TellRow,
+    each_row,
+    found,
+)
 from infex.study.erase import forget_unit
+from infex.study.events import LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
 from infex.study.export import Exported, export
@@ -69,11 +82,9 @@ class Study:
 
     `Study.open` makes one: `url` is that of its database, `name` its name there; `executor` does its work.
 
-    What raised StoreFailed may be done all the same, as soon as the disk obeys again. These calls can be
-    repeated: `ask`, `tell`, `correct` and `forget`, which change nothing the second time, and `amend` without
-    `freeze`, which is one more entry with the same settings. These would be done twice: `add_arms`,
-    `remove_arms`, `extend`, `amend` with `freeze`, and with `again="sum"` a `tell` without a `part`. Before
-    you repeat one of them, see whether it is done: by `metrics()["amendments"]`, or `explain(key).reward`.
+    What raised StoreFailed may be done all the same, as soon as the disk obeys again. The same call again
+    changes nothing if it was: of `ask`, `tell`, `correct` and `forget`, and of amendments with a `key`. An
+    amendment without one would be made twice, and so would, with `again="sum"`, a `tell` without a `part`.
 
     >>> import tempfile, infex
     >>> folder = tempfile.TemporaryDirectory()
@@ -95,14 +106,25 @@ class Study:
         self._open = threading.Lock()  # held by whoever closes it, for good
 
     @staticmethod
-    def open(url: str, name: str, *, clock: Callable[[], float] = time.time, **settings: Any) -> Study:
+    def open(
+        url: str,
+        name: str,
+        *,
+        learn_from: object = None,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> Study:
         """The study `name` at `url`, which is begun with these settings if there is none.
 
         `url` is sqlite:///file.db, or postgresql://user@host/database. `settings` are those of `Bandit`
-        (`arms`, `dim` or `features`, `policy`, `seed`, ...) and of rewards: `wait`, `default`, `again`. A
-        study that is there needs none: those that differ from its own are refused (OtherSettings). What
-        holds code of yours must be given again. A policy that learns by itself is given as it was at first:
-        the study copies it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
+        (`arms`, `dim` or `features`, `policy`, `seed`, ...), those of rewards (`wait`, `default`, `again`),
+        and who decides for whom: `holdout`, `holdout_policy`, `sticky`, `apprentice`. A study that is there
+        needs none: those that differ from its own are refused (OtherSettings). What holds code of yours
+        must be given again. A policy that learns by itself is given as it was at first: the study copies
+        it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
+
+        With `learn_from`, the method of this name is called: a study that is there must have learnt the same
+        log.
         """
         if not isinstance(name, str) or not name:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
@@ -110,10 +132,34 @@ class Study:
         try:
             given = with_own_learner(settings)
             state, mark = open_state(store, name, given, int(clock() * 1_000_000))
-            return Study(url, name, Executor(store, name, state, mark, clock))
+            study = Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
             raise
+        try:
+            if learn_from is not None:
+                study.learn_from(learn_from)
+        except BaseException:
+            study.close()
+            raise
+        return study
+
+    def learn_from(self, source: object) -> int:
+        """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
+
+        They are entries of the journal, behind one with a hash of them all. The same log again changes
+        nothing. If it breaks off, the study decides nothing until all of it is learnt.
+        """
+        from infex.study.warm_start import ROWS_AT_ONCE, warm_start_of  # which needs libraries that read logs
+
+        log, rows = warm_start_of(source, self.bandit())
+        for first in range(0, max(len(rows), 1), ROWS_AT_ONCE):
+            self.learn_rows(log, first, rows[first : first + ROWS_AT_ONCE])
+        return len(rows)
+
+    def learn_rows(self, log: LearntLog, first: int, rows: Sequence[tuple[str, Observation]]) -> int:
+        """Learns rows of a log from the one numbered `first`, each once; how many are learnt then."""
+        return self._executor.run(Learn(log, first, rows))
 
     def ask(
         self,
@@ -124,18 +170,20 @@ class Study:
         labels: Iterable[Label] | None = None,
         allowed: npt.ArrayLike | None = None,
         unit: str | None = None,
+        played: Label | None = None,
         durable: bool = True,
         **more: object,
     ) -> Decision:
         """The decision of a key: taken now, or the one that was taken when the same was asked before.
 
-        `context`, `arms`, `labels`, `allowed` and whatever else are those of `Bandit.ask`. `unit` is whom it
-        is about, such as a customer. AnotherRequest is raised if something else was asked under this key. The
-        decision is on disk when this returns; with `durable=False` it will be, unless the process or its
-        machine fails before: `flush` waits for it. PostgreSQL always waits.
+        `context`, `arms`, `labels`, `allowed` and whatever else are those of `Bandit.ask`. `unit` is whom
+        it is about, such as a customer. `played` is the arm that was played, of a study that is an
+        apprentice. AnotherRequest is raised if something else was asked under this key. The decision is on
+        disk when this returns; with `durable=False` it will be, unless the process or its machine fails
+        before: `flush` waits for it. PostgreSQL always waits.
         """
-        options = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
-        return self._executor.run(Ask.of(key, unit, options), durable)
+        options = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, "played": played}
+        return self._executor.run(Ask.of(key, unit, options | more), durable)
 
     def ask_many(
         self,
@@ -144,16 +192,17 @@ class Study:
         contexts: Sequence[object] | Mapping[str, Sequence[object]] | None = None,
         arms: Sequence[npt.ArrayLike] | None = None,
         units: Sequence[str | None] | None = None,
+        played: Sequence[Label] | None = None,
         durable: bool = True,
         **more: object,
     ) -> list[Decision]:
         """The decisions of many keys, each as `ask` gives it, in one commit.
 
-        `contexts`, `arms` and `units` are one for each key, in the order of the keys; contexts may also be a
-        table, or a mapping of columns. What else is given is the same for all. If one is refused, the error
-        names its row, and nothing was decided.
+        `contexts`, `arms`, `units` and `played` are one for each key, in the order of the keys; contexts
+        may also be a table, or a mapping of columns. What else is given is the same for all. If one is
+        refused, the error names its row, and nothing was decided.
         """
-        columns = {"context": rows_of(contexts), "arms": rows_of(arms)}
+        columns = {"context": rows_of(contexts), "arms": rows_of(arms), "played": rows_of(played)}
         column_of_units = [None] * len(keys) if units is None else list(units)
         check_lengths(len(keys), columns | {"units": column_of_units})
         given = {word: column for word, column in columns.items() if column is not None}
@@ -186,7 +235,7 @@ class Study:
         """
         return self._executor.run(Tell.of(key, reward, weight, part), durable)
 
-    def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
+    def correct(self, key: str, reward: float, *, reason: str = "", durable: bool = True) -> RewardState:
         """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
 
         Arms may have been removed and features added since the decision. If its own arm was removed, the
@@ -195,7 +244,7 @@ class Study:
         correction cannot be exact: some estimators whose rewards count by their order, and removed arms of
         `hybrid` maps.
         """
-        return self._executor.run(Correct.of(key, reward, reason))
+        return self._executor.run(Correct.of(key, reward, reason), durable)
 
     def forget(self, unit: str, *, reason: str = "") -> int:
         """Erases all that is kept of a unit: contexts, decisions, rewards; how many entries that was.
@@ -355,40 +404,55 @@ class Study:
         *,
         policy: Policy | None = None,
         allowed: npt.ArrayLike | None = None,
+        explore: bool | None = None,
         pending: str | None = None,
         freeze: bool = False,
+        apprentice: bool | None = None,
+        add_arms: Mapping[str, object] | None = None,
+        remove_arms: object = None,
+        extend: Mapping[str, object] | None = None,
+        key: str | None = None,
         reason: str,
     ) -> None:
-        """Changes the policy with its schedule and limits, the arms that may be tried, or how pending count.
+        """Changes the study, all in one commit: each change is an entry of the journal with its `reason`.
 
-        Each change is an entry of the journal with its `reason`; if one is refused, none is made. Nothing
-        learnt and nothing spent is lost. A policy of your own class is kept as `module:Class(settings)`, so
-        its module must be importable. Arms come and go by `add_arms` and `remove_arms`, features by `extend`.
-        With `freeze`, those who are held out are decided for by the greedy arm of the present state from now
-        on.
+        If one is refused, none is made. Nothing learnt and nothing spent is lost. Under a `key` of yours it
+        is made once: the same again changes nothing, another request raises AnotherRequest. These keys are
+        no keys of decisions.
+
+        The changes are made in this order. `remove_arms`, `extend` and `add_arms` are the arguments of the
+        methods of these names, the latter two as mappings. `allowed` says for every arm whether exploring
+        may try it. `pending` is how pending decisions count. `policy` is the new policy with its schedule
+        and limits; one of your own class is kept as `module:Class(settings)`, so its module must be
+        importable. `explore` pauses exploring (False), or goes on with it (True). With `freeze`, those who
+        are held out are decided for by the greedy arm of the present state from now on. With
+        `apprentice=False` a study decides that was an apprentice before.
         """
-        changes: list[tuple[str, object]] = []
-        if policy is not None:
-            changes.append(("policy", policy_to_plain(checked("policy", policy))))
-        if allowed is not None:
-            changes.append(("allowed", plain_value("allowed", allowed)))
-        if pending is not None:
-            changes.append(("pending", plain_value("pending", pending)))
-        if freeze:
-            changes.append(("freeze", True))
-        if not changes:
-            raise InvalidSetting("amend changes a policy, allowed or pending, or freezes: none was given")
-        self._executor.run(Amend(changes, reason))
+        changes = {
+            "remove_arms": plain_value("remove_arms", remove_arms),
+            "extend": _fields("extend", extend, ("more", "numbers", "categories", "longest")),
+            "add_arms": _fields("add_arms", add_arms, ("arms", "labels")),
+            "allowed": plain_value("allowed", allowed),
+            "pending": plain_value("pending", pending),
+            "policy": None if policy is None else policy_to_plain(checked("policy", policy)),
+            "explore": explore,
+            "freeze": freeze or None,
+            "apprentice": apprentice,
+        }
+        if not isinstance(explore, bool | None) or not isinstance(freeze, bool):
+            raise InvalidSetting(f"explore and freeze must be true or false, got {explore!r} and {freeze!r}")
+        self._executor.run(Amend.of(changes, key, reason))
 
-    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None, *, reason: str = "") -> None:
-        """Puts new arms behind those there are, as `Bandit.add_arms` does; an entry of the journal."""
-        names = None if labels is None else plain_value("labels", list(labels))
-        to = {"arms": plain_value("arms", arms), "labels": names}
-        self._executor.run(Amend([("add arms", to)], reason))
+    def add_arms(
+        self, arms: Any, labels: Iterable[Label] | None = None, *, key: str | None = None, reason: str = ""
+    ) -> None:
+        """Puts new arms behind those there are, as `Bandit.add_arms` does; an amendment."""
+        names = None if labels is None else list(labels)
+        self.amend(add_arms={"arms": arms, "labels": names}, key=key, reason=reason)
 
-    def remove_arms(self, which: object, *, reason: str = "") -> None:
-        """Takes arms away, as `Bandit.remove_arms` does; an entry of the journal."""
-        self._executor.run(Amend([("remove arms", plain_value("which", which))], reason))
+    def remove_arms(self, which: object, *, key: str | None = None, reason: str = "") -> None:
+        """Takes arms away, as `Bandit.remove_arms` does; an amendment."""
+        self.amend(remove_arms=which, key=key, reason=reason)
 
     def extend(
         self,
@@ -397,12 +461,21 @@ class Study:
         numbers: Numbers = NONE_GIVEN,
         categories: Categories = NONE_GIVEN,
         longest: float | None = None,
+        key: str | None = None,
         reason: str = "",
     ) -> None:
-        """Adds features to contexts or arms, as `Bandit.extend` does; an entry of the journal."""
+        """Adds features to contexts or arms, as `Bandit.extend` does; an amendment."""
         words = {"more": more, "numbers": dict(numbers), "categories": dict(categories), "longest": longest}
-        given = {word: plain_value(word, value) for word, value in words.items() if value not in (None, {})}
-        self._executor.run(Amend([("extend", given)], reason))
+        given = {word: value for word, value in words.items() if value not in (None, {})}
+        self.amend(extend=given, key=key, reason=reason)
+
+    def pause(self, reason: str, *, key: str | None = None) -> None:
+        """Skips all explorations that are due from now on, until `resume`; an amendment."""
+        self.amend(explore=False, key=key, reason=reason)
+
+    def resume(self, reason: str, *, key: str | None = None) -> None:
+        """Goes on with exploring as the policy says; an amendment."""
+        self.amend(explore=True, key=key, reason=reason)
 
     def flush(self) -> None:
         """Returns when all that was asked and told is on disk."""
@@ -436,3 +509,12 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r} at {without_password(self.url)}, {self._executor.state.bandit!r})"
+
+
+def _fields(name: str, given: Mapping[str, object] | None, known: tuple[str, ...]) -> Any:
+    """What is given by some of these names, as plain data."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not set(given) <= set(known):
+        raise InvalidSetting(f"{name} must be a mapping with some of {', '.join(known)}")
+    return plain_value(name, given)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from infex.errors import DamagedJournal, InfexError
 from infex.policies.base import Policy, policy_info
 from infex.registry import label_of
-from infex.study.events import DECISIONS, Decided, HeldOut, event_of
+from infex.study.events import DECISIONS, Decided, event_of
 from infex.study.explain import decides_again
 from infex.study.journal import BEGINNING, ENTRIES_PER_PAGE, Entry, Mark
 from infex.study.snapshot import apply_entry, erased_hash, first_state, missing_entries, state_at
@@ -99,13 +99,11 @@ def _check_snapshot(store: Store, place: Place, state: StudyState) -> None:
 
 def _prove(state: StudyState, entry: Entry) -> tuple[bool | None, str]:
     """Is a decision what this state decides? And what is wrong, if it is not."""
-    content = event_of(entry).content
-    if not isinstance(content, Decided | HeldOut):
-        return None, ""
+    event, policy = event_of(entry), state.bandit.policy
+    is_own = isinstance(event.content, Decided) and not policy_info(policy).built_in
     try:
-        proof, policy = decides_again(state, entry.key, content), state.bandit.policy
-        is_own = isinstance(content, Decided) and not policy_info(policy).built_in
-        if proof and is_own and not decides_again(state, entry.key, content):
+        proof = decides_again(state, event)
+        if proof and is_own and not decides_again(state, event):
             return False, _own_code(policy, entry.number, decided_once=True)
     except DamagedJournal:
         raise

@@ -164,12 +164,12 @@ def test_probabilities_under_a_mask_add_up_to_one(data: Any) -> None:
     [[True, False], [1, 0, 1], "yes", [[True] * 3], [True, None, False], [[True], [True, False]], True],
 )
 def test_bad_masks_are_refused_with_their_value(mask: Any) -> None:
-    with pytest.raises(InvalidArms, match="allowed must be True or False for each of 3 arms, got ") as caught:
+    with pytest.raises(InvalidArms, match="allowed must be true or false for each of 3 arms, got ") as caught:
         Bandit(ARMS, LinUCB(), allowed=mask)
     assert repr(mask) in str(caught.value)
     bandit = Bandit(ARMS, LinUCB(), allowed=[True, False, True])
     for wrong in (lambda: bandit.ask(allowed=mask), lambda: setattr(bandit, "allowed", mask)):
-        with pytest.raises(InvalidArms, match="allowed must be True or False for each of 3 arms"):
+        with pytest.raises(InvalidArms, match="allowed must be true or false for each of 3 arms"):
             wrong()
     assert bandit.t == 0
     assert bandit.allowed is not None
@@ -177,7 +177,7 @@ def test_bad_masks_are_refused_with_their_value(mask: Any) -> None:
 
 
 def test_changing_arms_have_their_mask_with_them() -> None:
-    with pytest.raises(InvalidArms, match=r"goes with them: ask\(arms, allowed="):
+    with pytest.raises(InvalidArms, match=r"goes with them: give"):
         Bandit(dim=2, policy=LinUCB(), allowed=[True, False])
     with pytest.raises(InvalidArms, match="goes with them"):
         Bandit(dim=2, policy=LinUCB()).allowed = [True]

@@ -204,7 +204,7 @@ def test_a_decision_of_before_cannot_be_entered_and_a_pending_one_can_be_told() 
 @pytest.mark.parametrize(
     ("make", "how", "message"),
     [
-        (lambda: Bandit(ARMS, Greedy()), {}, "more must be a whole number, got None"),
+        (lambda: Bandit(ARMS, Greedy()), {}, "more must be said"),
         (lambda: Bandit(ARMS, Greedy()), {"more": 0}, "more must be at least 1, got 0"),
         (lambda: Bandit(ARMS, Greedy()), {"more": 1, "longest": 2.0}, "longest goes with contexts"),
         (lambda: Bandit(ARMS, Greedy()), {"numbers": {"a": (0, 1)}}, "have no names: say how many"),
@@ -213,9 +213,9 @@ def test_a_decision_of_before_cannot_be_entered_and_a_pending_one_can_be_told() 
             {"more": 1, "longest": 2.0},
             "longest must be at least 3, got 2",
         ),
-        (lambda: mapped(disjoint(2, context=NARROW)), {"more": 1}, "have names: give further numbers"),
+        (lambda: mapped(disjoint(2, context=NARROW)), {"more": 1}, "have names: give further `numbers`"),
         (lambda: mapped(disjoint(2, 2, longest=3)), {"more": 1, "longest": 1e9}, "a penalty of 1 is 1e-18"),
-        (lambda: mapped(disjoint(2, context=NARROW)), {}, "have names: give further numbers"),
+        (lambda: mapped(disjoint(2, context=NARROW)), {}, "have names: give further `numbers`"),
         (lambda: mapped(disjoint(2, context=NARROW)), {"numbers": {"age": (0, 1)}}, "got 'age' 2 times"),
         (
             lambda: mapped(disjoint(2, context=NARROW)),

@@ -297,7 +297,7 @@ def test_an_error_never_tells_what_a_context_holds(context: Any, said: str) -> N
 
 @pytest.mark.parametrize("mask", [list(range(100_000)), [[True], [True, False]], "x" * 10**5])
 def test_an_error_about_a_mask_is_short(mask: Any) -> None:
-    with pytest.raises(InvalidArms, match="True or False for each of 3 arms") as caught:
+    with pytest.raises(InvalidArms, match="true or false for each of 3 arms") as caught:
         Bandit(ARMS, LinUCB()).ask(allowed=mask)
     assert len(str(caught.value)) < 250
 

@@ -198,12 +198,12 @@ def shop() -> Bandit:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: shop().ask(), InvalidContext, r"give it, as in ask\(context=\.\.\.\)"),
-        (lambda: shop().estimates(), InvalidContext, "joins its arms with a context"),
+        (lambda: shop().ask(), InvalidContext, "give `context`"),
+        (lambda: shop().estimates(), InvalidContext, "joined with a context"),
         (lambda: shop().ask(np.eye(6)), InvalidContext, "a context must be 3 finite numbers"),
-        (lambda: shop().ask(context=[1, 0, 0], labels=["a", "b"]), InvalidArms, "come from its feature map"),
-        (lambda: shop().estimates(np.eye(6), context=[1, 0, 0]), InvalidArms, "come from its feature map"),
-        (lambda: Bandit(ARMS, LinUCB()).ask(context=[1.0]), InvalidContext, "has no feature map"),
+        (lambda: shop().ask(context=[1, 0, 0], labels=["a", "b"]), InvalidArms, "come from the feature map"),
+        (lambda: shop().estimates(np.eye(6), context=[1, 0, 0]), InvalidArms, "come from the feature map"),
+        (lambda: Bandit(ARMS, LinUCB()).ask(context=[1.0]), InvalidContext, "no feature map for a context"),
         (lambda: Bandit(dim=2, policy=LinUCB()).ask(ARMS, context=[1.0]), InvalidContext, "no feature map"),
         (lambda: Bandit(ARMS, LinUCB()).estimates(context=[1.0]), InvalidContext, "no feature map"),
         (

@@ -355,7 +355,7 @@ def test_exploring_is_paused_and_goes_on_as_recorded_events(tmp_path: Path) -> N
         call("POST", "/v1/studies", PRICING)
         amend = "/v1/studies/pricing/amendments"
         before = call("GET", "/v1/studies/pricing").json["policy"]
-        for _ in range(2):  # the same again changes nothing
+        for _ in range(2):  # once more changes nothing, and has its reason in the journal
             assert call("POST", amend, {"explore": False, "reason": "holiday"}).json["paused"] is True
         assert [ask(call, f"p{n}").json["reason"] for n in range(3)] == [
             "greedy",
@@ -367,7 +367,7 @@ def test_exploring_is_paused_and_goes_on_as_recorded_events(tmp_path: Path) -> N
         assert [ask(call, f"q{n}").json["explored"] for n in range(3)] == [False, False, True]
         changed = call("POST", amend, {"policy": "Infex(LinUCB, every(2))", "reason": "more"}).json
         assert changed["policy"].endswith("every(2))")
-        assert changed["figures"]["amendments"] == 3
+        assert changed["figures"]["amendments"] == 4
         for wrong, field in (
             ({}, "reason"),
             ({"reason": "r"}, "body"),

@@ -123,7 +123,7 @@ def test_what_was_skipped_and_changed_is_told_with_its_reason(tmp_path: Path) ->
         call.is_read()
         past = call("GET", "/v1/studies/pricing/past").json
         assert past["skipped"] == {"skipped: paused": 2}
-        assert [(each["what"], each["reason"]) for each in past["amendments"]] == [("policy", "holiday")]
+        assert [(each["what"], each["reason"]) for each in past["amendments"]] == [("pause", "holiday")]
         assert [(mark["round"], mark["explored"]) for mark in past["marks"]] == [(3, False), (6, False)]
         assert past["planned"][-1] == 2
         latest = call("GET", "/v1/studies/pricing/decisions?most=2&reason=greedy").json

@@ -281,7 +281,7 @@ def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
         assert pulls(study) <= told
         assert replayed(study) == study.digest()
         assert study.metrics()["amendments"] == 6
-        with pytest.raises(InvalidSetting, match="none was given"):
+        with pytest.raises(InvalidSetting, match="nothing is to be changed"):
             study.amend(reason="why not")
     with pytest.raises(OtherSettings, match="policy"):
         shop(tmp_path, policy=POLICY)
