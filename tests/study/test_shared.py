@@ -158,7 +158,7 @@ def test_a_unit_is_forgotten_by_one_instance_while_another_decides(
     """Both have snapshots all along the journal, of which none may hold what was erased."""
     monkeypatch.setattr(snapshot, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
     monkeypatch.setattr(snapshot, "ENTRIES_PER_PAGE", 5)
-    monkeypatch.setattr(snapshot, "BYTES_AN_ENTRY", 10_000)
+    monkeypatch.setattr(snapshot, "BYTES_OF_AN_ENTRY", 100_000)
     monkeypatch.setattr("infex.study.known_keys.KEYS_IN_A_RUN", 8)
     with opened(url, arms=ARMS, policy=POLICY, seed=7) as one, opened(url) as two, reading(url) as store:
         for n in range(60):
