@@ -13,6 +13,7 @@ from benchmarks import (
     engine,
     evaluation,
     hybrid,
+    journal,
     logs,
     many,
     page,
@@ -43,7 +44,15 @@ def main() -> None:
     write("service", service.show())
     write("page", show_page())
     write("study", show_study())
+    write("journal", show_journal())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
+
+
+def show_journal() -> dict[str, Any]:
+    """A journal that grows for years."""
+    found = journal.measured()
+    journal.show(found)
+    return {"measured": found._asdict(), "extrapolated": found.far()}
 
 
 def show_study() -> dict[str, Any]:

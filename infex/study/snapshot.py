@@ -39,7 +39,7 @@ from infex.version import __version__
 SNAPSHOT_VERSION = 1
 CHECK_SIZE, ERASED_SIZE = 32, 16
 ENTRIES_BETWEEN_SNAPSHOTS = 20_000
-BYTES_AN_ENTRY = 50  # of all snapshots together; an entry itself takes some 500
+BYTES_OF_AN_ENTRY = 500  # about
 
 
 def state_to_bytes(state: StudyState) -> bytes:
@@ -78,30 +78,31 @@ def state_at(
     return state if state.number == place.mark.number else None
 
 
-def is_snapshot_due(number: int, last: int, pending: int) -> bool:
-    """Is it time for another snapshot?
+def is_snapshot_due(number: int, last: int, pending: int, size: int) -> bool:
+    """Is it time for another snapshot? `size` is that of the last one.
 
     To read a pending decision from a snapshot takes nearly as long as to apply it again, so most entries
-    since the last snapshot are to be of other decisions.
+    since the last snapshot are to be of other decisions. No more is written for snapshots than for entries.
     """
-    return number - last >= max(ENTRIES_BETWEEN_SNAPSHOTS, 2 * pending)
+    return number - last >= max(ENTRIES_BETWEEN_SNAPSHOTS, 2 * pending, size // BYTES_OF_AN_ENTRY)
 
 
-def keep_snapshot(store: Store, state: StudyState, mark: Mark) -> None:
-    """Keeps a state, in the place of the snapshot before it if the one before that is near enough.
+def keep_snapshot(store: Store, state: StudyState, mark: Mark) -> int:
+    """Keeps a state, in the place of the snapshot before it if the one before that is near enough; its size.
 
-    So all snapshots together take some `BYTES_AN_ENTRY` for each entry of the journal, however large one is.
+    So all snapshots together take about a tenth of what the journal takes, however large one is.
     """
     content, erased = state_to_bytes(state), erased_hash(state.residues)
     older = (each for each in store.places(state.name) if each.mark.number < mark.number)
     fitting = [*islice((each for each in older if each.erased == erased(each.mark.number)), 2)]
     start = fitting[1].mark.number if len(fitting) > 1 else 0
-    is_near = mark.number - start <= max(ENTRIES_BETWEEN_SNAPSHOTS, len(content) // BYTES_AN_ENTRY)
+    is_near = mark.number - start <= max(ENTRIES_BETWEEN_SNAPSHOTS, 10 * len(content) // BYTES_OF_AN_ENTRY)
     runs = dict(state.keys.new_runs)
     place = Place(mark, erased(mark.number))
     store.keep(state.name, place, content, runs, fitting[:1] if is_near else ())
     for number in runs:
         del state.keys.new_runs[number]
+    return len(content)
 
 
 def open_state(store: Store, name: str, given: Mapping[str, object], now: int) -> tuple[StudyState, Mark]:
@@ -216,15 +217,14 @@ def replay(
 ) -> Mark:
     """Applies the entries behind a mark, up to the one `before` another; the mark behind the last of them."""
     state.bandit.silence_reward_warnings()
-    snapshot_at = after.number
+    snapshot_at, size = after.number, 0
     for entry in store.read(state.name, after, None if before is None else before - 1 - after.number):
         apply_entry(state, entry)
         after = entry.mark
         if entry.number % ENTRIES_PER_PAGE == 0:
             state.forget_closed(entry.number)
-            if lays_down and is_snapshot_due(entry.number, snapshot_at, len(state.open)):
-                keep_snapshot(store, state, after)
-                snapshot_at = entry.number
+            if lays_down and is_snapshot_due(entry.number, snapshot_at, len(state.open), size):
+                snapshot_at, size = entry.number, keep_snapshot(store, state, after)
     state.forget_closed(after.number)
     return after
 

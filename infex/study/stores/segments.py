@@ -20,11 +20,11 @@ create table entries (
   number integer primary key, kind text not null, key text not null, unit text, at integer not null,
   content blob, salt blob, seal blob not null, link blob not null
 ) strict;
-create index entries_by_key on entries (key);
+create index entries_by_key on entries (key) where key <> '';
 create index entries_by_unit on entries (unit) where unit <> '';
 """
 PAGE = "where number > ? and number <= ?"
-BY_KEY = "where key in (select value from json_each(?))"
+BY_KEY = "where key in (select value from json_each(?)) and key <> ''"
 BY_UNIT = "where unit = ? and unit <> ''"
 
 
@@ -91,8 +91,9 @@ class SegmentFiles:
 
     def discard(self, path: Path) -> None:
         """Removes a file, if there is one."""
-        for each in (path, path.with_name(f"{path.name}-journal")):
-            each.unlink(missing_ok=True)
+        with _named(path):
+            for each in (path, path.with_name(f"{path.name}-journal")):
+                each.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets go of all files."""
