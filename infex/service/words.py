@@ -36,7 +36,7 @@ def policy_in_words(policy: Policy, unit: str = "") -> str:
     when, otherwise = _when(record["schedule"], f" {unit}" if unit else ""), "the arm with the best estimate"
     if record["greedy"] is not None:
         otherwise = f"the arm of {_name(record['greedy'])}"
-    comma = "," if "," in when else ""
+    comma = "," if ", " in when else ""
     found = f"Explores {when}{comma} with {_name(record['base'])}; otherwise plays {otherwise}."
     return f"Exploring is paused. Once it is resumed: {found}" if is_paused(policy) else found
 
@@ -68,7 +68,7 @@ def _when(schedule: dict[str, Any], unit: str) -> str:
         case {"kind": "jittered", "m": period}:
             return f"on one of every {period:,} decisions, drawn at random"
         case {"kind": "listed", "rounds": rounds}:
-            return f"on {len(rounds):,} decisions that are listed" if rounds else "never"
+            return f"on {len(rounds):,} listed decision{'s' * (len(rounds) > 1)}" if rounds else "never"
         case {"kind": "stretched", "r": r}:
             return f"ever more rarely (t/(log t)^{r:g} times in t decisions)"
         case {"kind": "power", "r": r}:
