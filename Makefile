@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-answers tests-commands tests-rest tests-compiled wheel docs peers bench torture sanitize clusters clean
+.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-answers tests-commands tests-rest tests-compiled wheel docs peers bench bench-service operate torture sanitize clusters clean
 
 install: compiler .venv/installed
 
@@ -106,8 +106,18 @@ docs: install chromium
 	$(BIN)/python tests/documents/look_at_site.py
 	@echo "docs/_build/index.html is the site"
 
-bench: install
+bench: install postgresql
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# Durable decisions a second over HTTP, on SQLite and PostgreSQL: with nothing beside, or figures say little.
+bench-service: install postgresql
+	$(BIN)/python -m benchmarks.service $(SECONDS)
+
+# Services operated under load for an hour, with kills, full disks and a crashing server; as root, which mounts disks.
+MINUTES ?= 60
+RATE ?= 40
+operate: install postgresql
+	$(BIN)/python -m benchmarks.operator_hour --minutes $(MINUTES) --rate $(RATE)
 
 # Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json and coming-from.json.
 peers:
