@@ -5,6 +5,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from benchmarks.operator_hour.load import VISITORS, Door, Visitor
 from benchmarks.operator_hour.operations import Operator
 from benchmarks.operator_hour.shops import Banners, Pricing, Shop
 from benchmarks.operator_hour.systems import OnPostgres, OnSQLite, System, Troubles
+from infex.client import RemoteStudy
 
 SILENCE = 1.0  # seconds without a good answer to anybody that count
 ASKED_AGAIN = 300  # decisions, at the end
@@ -27,13 +29,13 @@ class Run:
 
     def __init__(self, system: System, rate: float, minutes: float) -> None:
         self.system, self._ended = system, threading.Event()
-        self.shops: tuple[Shop, ...] = (Pricing(), Banners())
-        self.ledgers = [Ledger(shop.name) for shop in self.shops]
+        shops: list[Shop] = [Pricing(), Banners()]
+        self.ledgers = [Ledger(shop.name) for shop in shops]
         with infex.Client(f"http://127.0.0.1:{system.ports[0]}", seconds=60.0) as client:
-            for shop in self.shops:
+            for shop in shops:
                 client.open(shop.name, **shop.settings)
         pause = max(60 * minutes / OPERATIONS, 1.0)
-        pairs = list(zip(self.shops, self.ledgers, strict=True))
+        pairs: list[tuple[Shop, Ledger]] = list(zip(shops, self.ledgers, strict=True))
         self.visitors = [
             Visitor(shop, ledger, system.ports, number, rate / len(pairs), self._ended)
             for shop, ledger in pairs
@@ -57,8 +59,8 @@ class Run:
         for operator, ledger in zip(self.operators, self.ledgers, strict=True):
             ask_again(ledger, door)
             path = folder / f"{self.system.name}-{ledger.study}.parquet"
-            operator.through(lambda study, path=path: study.export(path))
-            verdict = operator.through(lambda study: study.verify())
+            operator.through(partial(RemoteStudy.export, path=path))
+            verdict = operator.through(RemoteStudy.verify)
             ledger.expect(verdict["holds"], f"verify over HTTP: {verdict}")
         wrong = [*self.troubles.wrong, *self.system.unexpected_errors()]
         self.memory = [(each.memory_at_start, each.memory()) for each in self.system.instances]

@@ -14,11 +14,13 @@ import infex
 from benchmarks.operator_hour.ledger import Amendment, Ledger
 from benchmarks.operator_hour.shops import NAMES, Shop
 from infex.client import RemoteStudy
-from infex.errors import AnotherRequest, ServiceSilent
+from infex.errors import AnotherRequest, NotReady, Overloaded, ServiceSilent, StoreFailed
 
 SECONDS = 20.0  # that a client waits for an instance, until the operator tries the next
+PAUSE = 0.2  # seconds before that
 FEWEST_ARMS, MOST_FEATURES = 3, 6
 POLICIES = ("LinUCB, every(5)", "LinUCB, every(10)", "LinTS, every(7)", "LinUCB, every(20)")
+LATER = (ServiceSilent, StoreFailed, Overloaded, NotReady)  # what says that the same may do later
 T = TypeVar("T")
 
 
@@ -57,8 +59,9 @@ class Operator(threading.Thread):
         while True:
             try:
                 return do(self._studies[0])
-            except ServiceSilent:
+            except LATER:
                 self._studies.rotate()
+                time.sleep(PAUSE)
 
     def amend(self, **change: Any) -> None:
         """One change, exactly once: the same again changes nothing, and another under its key is refused."""

@@ -87,7 +87,7 @@ def test_nothing_of_an_erased_unit_is_in_any_file_or_served_again(tmp_path: Path
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_page_of_the_file_keeps_a_copy_of_what_was_erased(tmp_path: Path, count: int) -> None:
-    """Rows move to other pages as a file grows, and leave copies behind where nothing is written over them."""
+    """Rows move to other pages as a file grows, and leave copies behind where nothing is written."""
     url, rng, arms = f"sqlite:///{tmp_path}/shop.db", random.Random(count), [[0.1, 0.2], [0.3, 0.1]]
     with contextlib.ExitStack() as opened:
         studies = [
