@@ -105,10 +105,11 @@ class Operator(threading.Thread):
         self.amend(explore=True)
 
     def _add_arm(self) -> None:
-        label = self._rng.choice([name for name in NAMES if name not in self._labels])
-        arms, labels = self._shop.new_arm(self._rng, label, self._ledger.more_features)
-        self.amend(add_arms={"arms": arms} | ({} if labels is None else {"labels": labels}))
-        self._labels.append(label)
+        if gone := [name for name in NAMES if name not in self._labels]:
+            label = self._rng.choice(gone)
+            arms, labels = self._shop.new_arm(self._rng, label, self._ledger.more_features)
+            self.amend(add_arms={"arms": arms} | ({} if labels is None else {"labels": labels}))
+            self._labels.append(label)
 
     def _remove_arm(self) -> None:
         if len(self._labels) > FEWEST_ARMS:

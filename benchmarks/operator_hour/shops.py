@@ -7,6 +7,7 @@ import infex
 
 EVERY = 10  # rounds between explorations, at first
 DEFAULT = 0.0  # the reward of a decision of `Pricing` whose time has passed
+FEATURE = (-0.3, 0.3)  # of `Banners`: arms are no longer than 1
 NAMES = tuple(f"a{number}" for number in range(12))  # of arms, of which some are there
 
 
@@ -70,7 +71,7 @@ class Banners:
     def __init__(self) -> None:
         rng, labels = Random(1), list(NAMES[:5])
         self.settings = {
-            "arms": [[rng.uniform(-0.5, 0.5) for _ in range(4)] for _ in labels],
+            "arms": [[rng.uniform(*FEATURE) for _ in range(4)] for _ in labels],
             "labels": labels,
             "policy": f"Infex(LinUCB, every({EVERY}))",
         }
@@ -81,7 +82,7 @@ class Banners:
     def new_arm(
         self, rng: Random, label: str, more_features: list[str]
     ) -> tuple[list[Any], list[str] | None]:
-        return [[rng.uniform(-0.5, 0.5) for _ in range(4 + len(more_features))]], [label]
+        return [[rng.uniform(*FEATURE) for _ in range(4 + len(more_features))]], [label]
 
     def extension(self, feature: str) -> dict[str, Any]:
         return {"more": 1}
