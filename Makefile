@@ -57,7 +57,7 @@ typescript: install node
 demo: install
 	$(BIN)/infex reproduce --out reproduction
 
-# A service with a simulated shop of 40 products, at http://127.0.0.1:8321/
+# A service with a simulated shop, at http://127.0.0.1:8321/
 serve-demo: install
 	$(BIN)/infex serve --demo
 

@@ -22,10 +22,10 @@ from infex.service.segments import OTHER_ARMS, Segments
 from infex.study.events import (
     DECISIONS,
     Amended,
+    Assigned,
     Decided,
     EventKind,
     Forgotten,
-    HeldOut,
     Opened,
     Rewarded,
     content_of,
@@ -76,15 +76,15 @@ class RecentDecision(msgspec.Struct, gc=False):
 class Span(msgspec.Struct, kw_only=True):
     """A minute, an hour, a day or a week (UTC): its decisions, and what rewards came for them, whenever.
 
-    `rounds` are the decisions of the policy; of those for units that are held out there are sums apart. `at`
-    is the time of the last decision, and `last` how many rounds there were by then.
+    `decisions` are all but those for units that are held out, of which there are sums apart. `at` is the time
+    of the last decision, and `last` how many rounds there were by then.
     """
 
     begin: int
     end: int
     at: float = 0.0
     last: int = 0
-    rounds: int = 0
+    decisions: int = 0
     arms: dict[str, int] = {}
     explored: int = 0
     different: int = 0
@@ -110,7 +110,7 @@ SUMS = tuple(name for name in Span.__struct_fields__ if name not in ("begin", "e
 class KnownDecision(NamedTuple):
     """A decision of the journal as far as rewards ask for it."""
 
-    content: Decided | HeldOut
+    content: Decided | Assigned
     tracked: TrackedDecision
     arm: str
     values: list[tuple[str, str]]
@@ -182,13 +182,13 @@ class History:
 
     def _known(self, entry: Entry) -> KnownDecision:
         """A decision that waits for its reward."""
-        content, number = event_of(entry).content, entry.number
-        assert isinstance(content, Decided | HeldOut)
+        event, number = event_of(entry), entry.number
+        content = event.content
+        assert isinstance(content, Decided | Assigned)
         arm = str(content.arm if content.label is None else content.label)
         values = self._segments.values(number, msgspec.json.decode(content.request).get("context"))
-        is_held = isinstance(content, HeldOut)
         tracked = TrackedDecision(
-            entry.key, None, None, b"", "", entry.at, number, number, number, held_out=is_held
+            entry.key, None, None, b"", "", entry.at, number, number, number, event.kind
         )
         return KnownDecision(content, tracked, arm, values)
 
@@ -295,7 +295,7 @@ class History:
         elif entry.kind == EventKind.AMENDMENT:
             change = content_of(Amended, entry)
             if change.what == "extend":
-                columns = (change.to.get(word, {}) for word in ("numbers", "categories"))
+                columns = (change.to.get(word) or {} for word in ("numbers", "categories"))
                 self._segments.extend(entry.number, *columns)
             self._amendments.append(
                 {"entry": entry.number, "at": entry.at / 1e6, "what": change.what, "reason": change.reason}
@@ -313,9 +313,15 @@ class History:
         content, arm, at = known.content, known.arm, entry.at / 1e6
         span = self._span(at)
         span.at, span.last = max(span.at, at), max(span.last, content.t)
-        if not isinstance(content, Decided):
+        if known.tracked.kind is EventKind.HELD:
             span.held += 1
             return
+        self._segments.add_decision(arm, known.values)
+        name = arm if arm in self._segments.arms else OTHER_ARMS
+        span.arms[name] = span.arms.get(name, 0) + 1
+        span.decisions += 1
+        if not isinstance(content, Decided):
+            return  # a unit keeps its arm, or an apprentice looks on: it is no round
         different = content.explored and content.arm != content.greedy
         skipped = not content.explored and content.turn in SKIPPED
         self._recent[entry.key] = RecentDecision(
@@ -325,10 +331,6 @@ class History:
         )  # fmt: skip
         if len(self._recent) > MOST_RECENT:
             self._recent.popitem(last=False)
-        self._segments.add_decision(arm, known.values)
-        span.rounds += 1
-        name = arm if arm in self._segments.arms else OTHER_ARMS
-        span.arms[name] = span.arms.get(name, 0) + 1
         span.explored += content.explored
         span.different += different
         span.skipped += skipped
@@ -350,7 +352,7 @@ class History:
         if tracked.reward is None or entry.kind == EventKind.LATE:
             return
         span, is_first, more = self._span(tracked.at / 1e6), before is None, tracked.reward - (before or 0.0)
-        if tracked.held_out:
+        if tracked.kind is EventKind.HELD:
             span.held_rewards += is_first
             span.held_reward += more
         else:

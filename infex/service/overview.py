@@ -14,7 +14,7 @@ import numpy as np
 from infex.errors import InfexError
 from infex.service.history import CONFIDENCE, History
 from infex.service.schemas import plain_figures
-from infex.study.holdout import offered_arms
+from infex.study.assigned import offered_arms
 from infex.study.study import Study
 
 LEAST_PAUSE = 30.0  # seconds between two computations

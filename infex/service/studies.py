@@ -33,7 +33,7 @@ from infex.service.schemas import (
     parsed,
     plain_figures,
 )
-from infex.service.words import holdout_in_words, policy_in_words
+from infex.service.words import holdout_in_words, policy_in_words, rules_in_words
 from infex.study.commands import AskRow, TellRow
 from infex.study.pause import planned_count, resumed_policy
 from infex.study.stores.base import sqlite_path, studies
@@ -140,7 +140,7 @@ class ServedStudy:
             paused=shown.paused,
             arms=labels,
             figures=figures,
-            words=policy_in_words(self.study.policy, unit),
+            words=f"{policy_in_words(self.study.policy, unit)} {rules_in_words(shown.rules)}".strip(),
             rules=rules | {"holdout_policy": holdout_in_words(shown.rules)},
         )
 

@@ -51,6 +51,19 @@ def holdout_in_words(rules: Rules) -> str:
     return "an arm drawn at random"
 
 
+def rules_in_words(rules: Rules) -> str:
+    """Who decides for whom, as sentences; nothing if the policy decides for all but those held out."""
+    found = []
+    if rules.apprentice:
+        found.append("It is an apprentice now: it decides nothing, and learns from what others play.")
+    if rules.sticky:
+        time = "for good" if rules.sticky is True else f"for {rules.sticky}"
+        found.append(
+            f"Whoever got an arm keeps it {time}{'' if isinstance(rules.sticky, bool | str) else ' s'}."
+        )
+    return " ".join(found)
+
+
 def _name(record: dict[str, Any]) -> str:
     kind: str = record["kind"]
     return NAMES.get(kind, kind)

@@ -55,7 +55,7 @@ def test_spans_add_up_to_what_was_decided_however_long_it_took(tmp_path: Path, s
         arms = sum((Counter(span["arms"]) for span in spans), Counter[str]())
         assert arms == Counter(str(decision.arm) for decision in decisions)
         assert arms == Counter({arm: sums["decisions"] for arm, sums in past["arms"].items()})
-        assert sum(span["rounds"] for span in spans) == 700
+        assert sum(span["decisions"] for span in spans) == 700
         assert sum(span["explored"] for span in spans) == sum(decision.explored for decision in decisions)
         told = [0.1 * (number % 5) for number in range(700) if number % 3]
         assert sum(span["rewards"] for span in spans) == len(told)

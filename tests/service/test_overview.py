@@ -15,7 +15,8 @@ from infex.errors import InvalidSetting, NotReady, OtherSettings
 from infex.policies import Greedy, Uniform, catching_up
 from infex.service.history import History
 from infex.service.overview import winners_of
-from infex.service.words import policy_in_words
+from infex.service.words import holdout_in_words, policy_in_words, rules_in_words
+from infex.study.settings import Rules
 from infex.study.study import Study
 from tests.service.running import PRICING, running
 from tests.service.test_history import read_all
@@ -116,6 +117,24 @@ def test_who_is_forgotten_is_in_no_segment(tmp_path: Path) -> None:
             assert fresh.plain() == history.plain()
 
 
+def test_decisions_that_are_no_rounds_are_counted_as_shown_but_for_those_held_out(tmp_path: Path) -> None:
+    with shop(tmp_path, sticky=True, holdout=0.3) as study, closing(tmp_path) as history:
+        for number in range(90):
+            study.ask(f"k{number}", unit=f"u{number % 20}", durable=False)
+            study.tell(f"k{number}", 0.5, durable=False)
+        study.flush()
+        read_all(history)
+        figures, past = study.metrics(), history.plain()
+        held, sticky = figures["held_out"]["decisions"], figures["sticky"]
+        assert held > 0
+        assert sticky > 0
+        assert sum(span["held"] for span in past["spans"]) == held
+        assert sum(span["held_rewards"] for span in past["spans"]) == held
+        assert sum(span["decisions"] for span in past["spans"]) == figures["rounds"] + sticky == 90 - held
+        assert sum(arm["rewards"] for arm in past["arms"].values()) == 90 - held
+        assert len(history.recent()) == figures["rounds"]
+
+
 def test_without_named_columns_there_are_no_segments(tmp_path: Path) -> None:
     with shop(tmp_path) as study, closing(tmp_path) as history:
         for number in range(20):
@@ -207,7 +226,7 @@ def test_the_overview_comes_by_itself_and_says_of_when_it_is(tmp_path: Path) -> 
         study = call("GET", "/v1/studies/pricing").json
         assert study["rules"] == {
             "wait": "1 day", "default": 0.0, "again": "refuse", "holdout": 0.5, "reward_unit": "EUR",
-            "holdout_policy": "an arm drawn at random",
+            "holdout_policy": "an arm drawn at random", "sticky": False, "apprentice": False,
         }  # fmt: skip
         assert study["figures"]["overview"] == overview()["at"]
         assert study["words"].startswith("Explores on every 3rd decision with LinUCB")
@@ -263,6 +282,15 @@ class Own:
 
     def choose(self, t: int, posterior: Any, rng: Any) -> Any:
         raise NotImplementedError
+
+
+def test_who_decides_for_whom_is_told_in_words() -> None:
+    assert rules_in_words(Rules()) == ""
+    assert rules_in_words(Rules(sticky=True)) == "Whoever got an arm keeps it for good."
+    assert rules_in_words(Rules(sticky="30 days")) == "Whoever got an arm keeps it for 30 days."
+    assert "decides nothing" in rules_in_words(Rules(apprentice=True))
+    assert holdout_in_words(Rules(holdout_policy={"arm": "tea"})) == "always tea"
+    assert "frozen" in holdout_in_words(Rules(holdout_policy="greedy"))
 
 
 def test_policies_without_a_schedule_and_of_users_are_told_too() -> None:

@@ -176,13 +176,15 @@ export interface NewArms {
   labels?: ReadonlyArray<string | number> | null;
 }
 
-/** A study at a glance. */
+/** A study at a glance; `words` are its policy as a sentence, `rules` its settings that are of rewards. */
 export interface StudyAnswer {
   name: string;
   policy: string;
   paused: boolean;
   arms: ReadonlyArray<string | number> | null;
   figures: Readonly<Record<string, unknown>>;
+  words: string;
+  rules: Readonly<Record<string, unknown>>;
 }
 
 /** Asks how often a policy would explore, without changing anything. */
@@ -228,6 +230,8 @@ export interface StudyRequest {
   holdout?: number;
   /** "uniform" or "greedy". */
   holdout_policy?: string | HoldoutArm;
+  /** Such as EUR: shown beside rewards. */
+  reward_unit?: string;
 }
 
 /** The arm that all units get who are held out, by label or number. */

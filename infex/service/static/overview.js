@@ -54,7 +54,8 @@ export function drawWorth(host, study, past) {
       costFigure(study),
       figure("explored", `${number(spent.done)} times`, `${percent(spent.done / f.rounds)} of decisions${spent.different === null ? "" : `; ${number(spent.different)} played another arm than the best by estimate`}`),
       figure("decisions", number(f.decisions), `${f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out; ` : ""}${number(f.per_minute)} in the last minute`),
-      figure("mean reward", money(study, f.today.mean_reward), "of the last day (UTC)")));
+      figure("mean reward", money(study, f.today.mean_reward), "of the last day (UTC)"),
+      f.apprentice.decisions ? figure("as an apprentice", `${percent(f.apprentice.agreement)} alike`, `of ${number(f.apprentice.decisions)} decisions of others; it expects ${money(study, f.apprentice.estimated_gain)} more a decision of its own, by its estimates`) : null));
 }
 
 // Which share of decisions has no reward, and what to do about it.

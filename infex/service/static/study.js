@@ -104,7 +104,7 @@ function grouped(spans) {
       continue;
     }
     for (const [arm, count] of Object.entries(span.arms)) before.arms[arm] = (before.arms[arm] || 0) + count;
-    for (const name of ["rounds", "explored", "cost", "rewards", "reward", "held", "held_rewards", "held_reward"]) before[name] += span[name];
+    for (const name of ["decisions", "explored", "cost", "rewards", "reward", "held", "held_rewards", "held_reward"]) before[name] += span[name];
     for (const name of ["at", "end", "last", "planned"]) before[name] = span[name];
   }
   return [found, width === 60 ? "by minute" : width === HOUR ? "by hour" : "by day"];
@@ -150,7 +150,7 @@ function drawShares(spans, at, time, step) {
   const groups = [...top.map((arm) => [arm, [arm]]), ...(rest.length ? [[`${rest.length} others`, rest]] : [])];
   let below = spans.map(() => 0);
   const series = groups.map(([name, arms], colour) => {
-    const y = spans.map((each) => (each.rounds ? arms.reduce((sum, arm) => sum + (each.arms[arm] || 0), 0) / each.rounds : null));
+    const y = spans.map((each) => (each.decisions ? arms.reduce((sum, arm) => sum + (each.arms[arm] || 0), 0) / each.decisions : null));
     const low = below, high = y.map((share, i) => low[i] + share);
     below = high;
     return { name, shape: "area", colour, y, low, high };
