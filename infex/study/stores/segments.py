@@ -83,11 +83,13 @@ class SegmentFiles:
     def erase(self, segment: Segment, numbers: Sequence[int]) -> None:
         """Takes unit, content and salt out of entries, on disk too."""
         _refuse_missing(segment)
-        with _named(segment.path), contextlib.closing(_connected(segment.path)) as connection, connection:
-            connection.executemany(
-                "update entries set unit = null, content = null, salt = null where number = ?",
-                [(number,) for number in numbers],
-            )
+        with _named(segment.path), contextlib.closing(_connected(segment.path)) as connection:
+            with connection:
+                connection.executemany(
+                    "update entries set unit = null, content = null, salt = null where number = ?",
+                    [(number,) for number in numbers],
+                )
+            connection.execute("vacuum")  # pages may hold copies of rows that were moved to others before
 
     def discard(self, path: Path) -> None:
         """Removes a file, if there is one."""
