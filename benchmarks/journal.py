@@ -48,6 +48,8 @@ class Journal(NamedTuple):
     archive_bytes: int
     file_after: int
     explain_archived: float
+    forget_archived: float  # the second unit, from a segment
+    forget_kept: float  # the last but one, while the file is small
 
     def far(self, decisions: int = FAR) -> dict[str, float]:
         """An extrapolation: what reads a part of the journal takes as long, what reads all takes longer."""
@@ -55,8 +57,9 @@ class Journal(NamedTuple):
         return {
             "restart": self.restart + (times - 1) * self.keys,
             "explain": max(self.explain_first, self.explain_middle, self.explain_last),
-            "forget_last": self.forget_last,
+            "forget_last": times * self.forget_last,  # the file is written anew
             "forget_first": times * self.forget_first,
+            "forget_archived": times * self.forget_archived,
             "file": times * self.file,
             "archive": times * self.archive,
             "archive_bytes": times * self.archive_bytes,
@@ -123,6 +126,8 @@ def measured(decisions: int = DECISIONS) -> Journal:
                 archive_bytes=sum(each.stat().st_size for each in (Path(folder) / "archive").iterdir()),
                 file_after=path.stat().st_size,
                 explain_archived=timed(partial(study.explain, key_of(decisions // 2)))[0],
+                forget_kept=timed(partial(study.forget, f"unit-{last // VISITS - 1}"))[0],
+                forget_archived=timed(partial(study.forget, "unit-1"))[0],
             )
 
 
@@ -157,18 +162,20 @@ def show(found: Journal) -> None:
         "forget the last unit": (found.forget_last, far["forget_last"]),
         "forget the first unit": (found.forget_first, far["forget_first"]),
         "archive": (found.archive, far["archive"]),
-        "explain an archived one": (found.explain_archived, found.explain_archived),
+        "then explain an old one": (found.explain_archived, found.explain_archived),
+        "then forget a recent one": (found.forget_kept, found.forget_kept),
+        "then forget the second": (found.forget_archived, far["forget_archived"]),
     }
     print(f"\na journal of {found.decisions:,} decisions, and by extrapolation of {FAR:,}\n")
     for name, (here, there) in rows.items():
-        print(f"{name:<24}{here:8.2f} s{there:12,.2f} s")
+        print(f"{name:<26}{here:8.2f} s{there:12,.2f} s")
     sizes = {
         "the file": (found.file, far["file"]),
         "snapshots in it": (found.snapshot_bytes, far["snapshot_bytes"]),
         "the archive": (found.archive_bytes, far["archive_bytes"]),
     }
     for name, (here, there) in sizes.items():
-        print(f"{name:<24}{here / 1e6:7,.0f} MB{there / 1e6:11,.0f} MB")
+        print(f"{name:<26}{here / 1e6:7,.0f} MB{there / 1e6:11,.0f} MB")
     print(f"archived but for {KEPT:,} entries, the file has {found.file_after / 1e6:,.0f} MB")
     print(
         f"{found.snapshots} snapshots; a decision that waits takes {found.pending_bytes:,.0f} bytes of memory"

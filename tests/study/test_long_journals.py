@@ -190,6 +190,24 @@ def test_an_erasure_that_breaks_off_leaves_the_state_as_it_was(
         assert study.verify().holds
 
 
+def test_another_infex_makes_snapshots_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shop(tmp_path) as study:
+        live_on(study, np.random.default_rng(9), 0, 200)
+        until(lambda: len(places(study)) > 4, "snapshots are kept")
+        digest, before = study.digest(), places(study)
+        explained = study.explain("k99")
+    monkeypatch.setattr(snapshot, "__version__", "another")
+    with counting(monkeypatch) as numbers, shop(tmp_path) as study:
+        assert len(numbers) > 300, "all is replayed once"
+        assert study.digest() == digest
+        assert len(places(study)) > 4
+        assert not set(before) & set(places(study))
+        numbers.clear()
+        assert study.explain("k99") == explained
+        assert len(numbers) < 3 * INTERVAL
+        assert study.verify().holds
+
+
 def test_two_units_are_forgotten_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one who came last went on from a state that had learnt what the other had erased."""
     with shop(tmp_path) as study:

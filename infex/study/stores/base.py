@@ -18,7 +18,7 @@ SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 
 
 class Place(NamedTuple):
-    """Where a snapshot was taken: behind which entry, and (as a hash) without which erased entries before."""
+    """Where a snapshot was taken: behind which entry, and (as a hash) without which erased entries."""
 
     mark: Mark
     erased: bytes

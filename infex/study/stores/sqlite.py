@@ -266,7 +266,8 @@ class SQLiteStore:
             if inside := [number for number in numbers if segment.first <= number <= segment.last]:
                 self._segments.erase(segment, inside)
         with self._writes() as connection:
-            connection.execute("vacuum")  # pages may hold copies of rows that were moved to others before
+            if numbers:
+                connection.execute("vacuum")  # pages may hold copies of rows that were moved to others before
             _truncate_log(connection)  # which still holds what was overwritten
 
     def keep(
