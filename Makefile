@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-answers tests-commands tests-rest tests-compiled wheel docs peers bench torture sanitize clusters clean
+.PHONY: install compiler chromium postgresql prometheus caddy node typescript demo serve-demo test lint types tests coverage tests-sweeps tests-answers tests-commands tests-rest tests-compiled wheel docs peers bench bench-service operate torture sanitize clusters clean
 
 install: compiler .venv/installed
 
@@ -34,23 +34,43 @@ postgresql:
 	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql) \
 	|| echo "*** no PostgreSQL here, and it may not be installed: studies in it cannot be tested ***" >&2
 
-# The parser of Prometheus (promtool), which the files in deploy/ are judged by: Debian's, where it is missing.
+# Prometheus, and its parser (promtool), by which the files in deploy/ are judged: Debian's, where it is missing.
 prometheus:
 	@command -v promtool >/dev/null \
 	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus) \
 	|| echo "*** no promtool here, and it may not be installed: alarms and dashboard cannot be tested ***" >&2
 
+# The balancer of deploy/, for a test that is slow: Debian's, where it is missing.
+caddy:
+	@command -v caddy >/dev/null \
+	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends caddy) \
+	|| echo "*** no caddy here, and it may not be installed: the balancer cannot be tested ***" >&2
+
+# What the client in TypeScript is compiled and tested with: Debian's Node, where it is missing, and the compiler it pins.
+node:
+	@command -v npm >/dev/null \
+	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nodejs npm) \
+	|| echo "*** no Node here, and it may not be installed: the client in TypeScript cannot be tested ***" >&2
+	@cd clients/typescript && ([ node_modules/installed -nt package.json ] || npm install --silent --ignore-scripts) \
+	&& touch node_modules/installed \
+	|| echo "*** npm cannot install the compiler: the client in TypeScript cannot be tested ***" >&2
+
+# The client in TypeScript, with the types that the service has now.
+typescript: install node
+	$(BIN)/python -m tests.client.typescript_types
+	cd clients/typescript && node_modules/.bin/tsc --build
+
 demo: install
 	$(BIN)/infex reproduce --out reproduction
 
-# A service with a simulated shop of 40 products, at http://127.0.0.1:8321/
+# A service with a simulated shop, at http://127.0.0.1:8321/
 serve-demo: install
 	$(BIN)/infex serve --demo
 
 # Two at a time: parts of similar length, and what is short fills the gaps at the end.
 PARTS := tests-rest tests-sweeps tests-commands tests-answers tests-compiled
 
-test: install chromium postgresql prometheus
+test: install chromium postgresql prometheus node
 	$(MAKE) -j2 --output-sync=target types $(PARTS) wheel lint
 
 lint: install
@@ -60,12 +80,12 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-tests: install chromium postgresql prometheus
+tests: install chromium postgresql prometheus node
 	$(MAKE) -j2 --output-sync=target $(PARTS)
 
 # Which lines the tests reach, and that these are 95 of 100: it takes half as long again, so it is no part of `make test`.
 # Tests that speak of compiled code, or of threads, are not counted.
-coverage: install chromium postgresql prometheus
+coverage: install chromium postgresql prometheus node
 	rm -f .coverage .coverage.*
 	$(MAKE) -j2 --output-sync=target COUNTED=1 $(PARTS)
 	$(BIN)/coverage combine -q
@@ -106,8 +126,18 @@ docs: install chromium
 	$(BIN)/python tests/documents/look_at_site.py
 	@echo "docs/_build/index.html is the site"
 
-bench: install
+bench: install postgresql
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# Durable decisions a second over HTTP, on SQLite and PostgreSQL: with nothing beside, or figures say little.
+bench-service: install postgresql
+	$(BIN)/python -m benchmarks.service $(SECONDS)
+
+# Services operated under load for an hour, with kills, full disks and a crashing server; as root, which mounts disks.
+MINUTES ?= 60
+RATE ?= 40
+operate: install postgresql
+	$(BIN)/python -m benchmarks.operator_hour --minutes $(MINUTES) --rate $(RATE)
 
 # Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json and coming-from.json.
 peers:
@@ -116,7 +146,7 @@ peers:
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python -W ignore -m benchmarks.peers
 
-torture: install
+torture: install caddy
 	$(BIN)/python -m pytest -m slow
 
 # The numerical part of the suite on a core whose indices are checked, and on one with AddressSanitizer: each is built into an
@@ -148,4 +178,5 @@ clusters:
 
 clean:
 	rm -rf .venv .venv-clusters .venv-peers docs/_build docs/_static/pictures build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/test/build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

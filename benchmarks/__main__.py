@@ -13,6 +13,7 @@ from benchmarks import (
     engine,
     evaluation,
     hybrid,
+    journal,
     logs,
     many,
     page,
@@ -40,10 +41,18 @@ def main() -> None:
     write("evaluation", show_evaluation())
     write("logs", show_logs())
     write("sweeps", show_sweeps())
-    write("service", show_service())
+    write("service", service.show())
     write("page", show_page())
     write("study", show_study())
+    write("journal", show_journal())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
+
+
+def show_journal() -> dict[str, Any]:
+    """A journal that grows for years."""
+    found = journal.measured()
+    journal.show(found)
+    return {"measured": found._asdict(), "extrapolated": found.far()}
 
 
 def show_study() -> dict[str, Any]:
@@ -82,19 +91,6 @@ def show_ask_tell() -> list[dict[str, Any]]:
         print(f"{late:4} pending: greedy {greedy:.2f}, exploring {exploring:.2f}: {ratio:.2f}x")
     timed = [row._asdict() | {"ratio": row.ratio} for row in rows]
     return timed + [kind._asdict() | {"ratio": kind.ratio} for kind in kinds]
-
-
-def show_service() -> list[dict[str, Any]]:
-    """Durable decisions over HTTP, client and server on this machine."""
-    print("\ndurable decisions over HTTP, SQLite with FULL, 40 arms of 12 features\n")
-    print(
-        f"{'connections':>11}{'batch':>7}{'a second':>11}{'p50 ms':>9}{'p99 ms':>9}{'server us':>11}  wanted"
-    )
-    rows = service.table()
-    for row in rows:
-        figures = f"{row.per_second:11,.0f}{row.p50_ms:9.1f}{row.p99_ms:9.1f}{row.server_us:11.0f}"
-        print(f"{row.connections:11}{row.batch:7}{figures}  {row.wanted}")
-    return [row._asdict() for row in rows]
 
 
 def show_page() -> list[dict[str, Any]]:

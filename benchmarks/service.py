@@ -1,12 +1,14 @@
-"""How many durable decisions a second a service answers, with the client on the same machine.
+"""How many durable decisions a second services answer, beside their client: `make bench-service`.
 
 The client is a process of its own that writes bytes made before and looks at nothing but the status and the
-length of what comes back: it takes a tenth of the server's time. Pages are measured by `benchmarks.page`.
+length of what comes back. It shares the cores with the services and their database: `client_us` says how much
+it takes of them. Pages are measured by `benchmarks.page`.
 """
 
 import asyncio
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import re
@@ -17,11 +19,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import uvloop
 
 import infex
+from tests.study.server import running as database
 
 ARMS, FEATURES = 40, 12
 SECONDS, PATIENCE = 6.0, 30.0
@@ -30,10 +33,11 @@ LENGTH = b"content-length: "
 
 
 class Row(NamedTuple):
-    """One load: connections, decisions in a request, decisions a second, latency of a request,
-    and microseconds of the server's and the client's processor time for a decision.
+    """One load: the database, connections, decisions in a request, decisions a second, latency of a request,
+    and microseconds of the services' and the client's processor time for a decision.
     """
 
+    database: str
     connections: int
     batch: int
     per_second: float
@@ -44,43 +48,70 @@ class Row(NamedTuple):
     wanted: str
 
 
+class Load(NamedTuple):
+    """So many connections, each with so many decisions in a request."""
+
+    connections: int
+    batch: int
+    wanted: str = ""
+
+
+SQLITE_LOADS = (
+    Load(1, 1, "p50 under 6 ms"),
+    Load(16, 1),
+    Load(64, 1, "4,000/s, p99 under 60 ms"),
+    Load(8, 100, "14,000/s"),
+)
+POSTGRES_LOADS = (Load(64, 1), Load(8, 100))
+
+
+class Instance(NamedTuple):
+    """A service: where it listens, and the number of its process."""
+
+    port: int
+    process: int
+
+
 def table(seconds: float = SECONDS) -> list[Row]:
-    """All loads, each on a study of its own."""
-    loads = (
-        (1, 1, "p50 under 6 ms"),
-        (16, 1, ""),
-        (64, 1, "4,000/s, p99 under 60 ms"),
-        (8, 100, "14,000/s"),
-    )
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (port, process):
-        return [measured(port, process, *load, seconds) for load in loads]
+    """All loads, each on a study of its own: of one service on SQLite, and of two on PostgreSQL."""
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as alone:
+        rows = [measured("SQLite", [alone], load, seconds) for load in SQLITE_LOADS]
+    with (
+        database() as server,
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder), server.url) as one,
+        serving(Path(folder), server.url) as other,
+    ):
+        return rows + [measured("PostgreSQL", [one, other], load, seconds) for load in POSTGRES_LOADS]
 
 
-def measured(port: int, process: int, connections: int, batch: int, wanted: str, seconds: float) -> Row:
+def measured(database: str, instances: list[Instance], load: Load, seconds: float) -> Row:
     """One load, after a second of the same that does not count."""
-    uvloop.run(_load(port, f"warm-{connections}-{batch}", connections, batch, 1.0))
-    before, own = processor_seconds(process), time.process_time()
-    taken, spent = uvloop.run(_load(port, f"load-{connections}-{batch}", connections, batch, seconds))
+    ports, name = [instance.port for instance in instances], f"{load.connections}-{load.batch}"
+    uvloop.run(_requests(ports, f"warm-{name}", load, 1.0))
+    before, own = _processor_seconds(instances), time.process_time()
+    taken, spent = uvloop.run(_requests(ports, f"load-{name}", load, seconds))
+    server, client = _processor_seconds(instances) - before, time.process_time() - own
     taken.sort()
-    count = len(taken) * batch
-    server, client = processor_seconds(process) - before, time.process_time() - own
+    count = len(taken) * load.batch
     p50, p99 = (1000 * taken[int(share * (len(taken) - 1))] for share in (0.5, 0.99))
-    return Row(
-        connections, batch, count / spent, p50, p99, 1e6 * server / count, 1e6 * client / count, wanted
-    )
+    figures = count / spent, p50, p99, 1e6 * server / count, 1e6 * client / count
+    return Row(database, load.connections, load.batch, *figures, load.wanted)
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[tuple[int, int]]:
-    """A service in a process of its own; its port, and its number."""
-    command = [sys.executable, "-m", "infex", "serve", "--db", f"sqlite:///{folder}/bench.db", "--port", "0"]
+def serving(folder: Path, url: str | None = None) -> Iterator[Instance]:
+    """A service in a process of its own, on a database in a folder or at a URL."""
+    where = f"sqlite:///{folder}/bench.db" if url is None else url
+    words = ["serve", "--db", where, "--port", "0", "--tokens", f"{folder}/no.tokens"]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "infex", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         try:
             for line in process.stderr:
                 if found := re.search(r":(\d+)/$", line.strip()):
-                    yield int(found[1]), process.pid
+                    yield Instance(int(found[1]), process.pid)
                     break
         finally:
             process.send_signal(signal.SIGTERM)
@@ -99,16 +130,14 @@ def begin_study(port: int, name: str) -> None:
     connection.close()
 
 
-async def _load(
-    port: int, name: str, connections: int, batch: int, seconds: float
-) -> tuple[list[float], float]:
-    """Latencies of all requests that so many connections sent, and how long that took."""
+async def _requests(ports: list[int], name: str, load: Load, seconds: float) -> tuple[list[float], float]:
+    """Latencies of all requests of a load, and how long they took together."""
     loop = asyncio.get_running_loop()
-    await loop.run_in_executor(None, begin_study, port, name)
+    await loop.run_in_executor(None, begin_study, ports[0], name)
     taken: list[float] = []
     begun = time.perf_counter()
-    askers = [Asker(name, number, batch, begun + seconds, taken) for number in range(connections)]
-    for asker in askers:
+    askers = [Asker(name, number, load.batch, begun + seconds, taken) for number in range(load.connections)]
+    for asker, port in zip(askers, itertools.cycle(ports), strict=False):
         await loop.create_connection(lambda asker=asker: asker, "127.0.0.1", port)  # type: ignore[misc]
     await asyncio.wait_for(asyncio.gather(*(asker.ended for asker in askers)), seconds + PATIENCE)
     return taken, time.perf_counter() - begun
@@ -162,12 +191,30 @@ class Asker(asyncio.Protocol):
         self._transport.write(self._request % numbers)
 
 
+def _processor_seconds(instances: list[Instance]) -> float:
+    return sum(processor_seconds(instance.process) for instance in instances)
+
+
 def processor_seconds(process: int) -> float:
     """What a process has taken so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def show(seconds: float = SECONDS) -> list[dict[str, Any]]:
+    """Prints the table."""
+    print("\ndurable decisions over HTTP, 40 arms of 12 features; client and database share these cores\n")
+    print(
+        f"{'database':12}{'connections':>12}{'batch':>7}{'a second':>11}{'p50 ms':>9}{'p99 ms':>9}"
+        f"{'service us':>12}{'client us':>11}  wanted"
+    )
+    rows = table(seconds)
+    for row in rows:
+        figures = f"{row.per_second:11,.0f}{row.p50_ms:9.1f}{row.p99_ms:9.1f}"
+        spent = f"{row.server_us:12.0f}{row.client_us:11.0f}"
+        print(f"{row.database:12}{row.connections:12}{row.batch:7}{figures}{spent}  {row.wanted}")
+    return [row._asdict() for row in rows]
+
+
 if __name__ == "__main__":
-    for row in table(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS):
-        print(row)
+    show(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)

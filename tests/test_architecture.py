@@ -43,7 +43,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "study": GROUND
     | {"version", "files", "models", "schedules", "policies", "features", "registry", "bandit"}
     | {"logs"},
-    "service": GROUND | {"version", "files", "streams", "registry", "bandit", "study"},
+    "service": GROUND
+    | {"version", "files", "streams", "features", "policies", "registry", "bandit", "study"},
     "client": GROUND | {"files", "registry"},
     "cli": {"errors", "checks", "files", "lab", "logs", "evaluation", "study", "service", "client"},
     "__main__": {"cli"},

@@ -158,7 +158,7 @@ function thinned(values, most) {
 // Times of the reader's clock: whole days, or whole parts of a day, each with what is written at it.
 function timeTicks(low, high, most) {
   const parts = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200];
-  const steps = [...parts, ...[1, 2, 7, 14, 28, 84, 364].map((days) => days * DAY)];
+  const steps = [...parts, ...[1, 2, 3, 4, 7, 14, 28, 84, 364].map((days) => days * DAY)];
   const step = steps.find((each) => (high - low) / each <= most) ?? Math.ceil((high - low) / most / DAY) * DAY;
   const days = Math.max(1, step / DAY), day = new Date(low * 1000), found = [];
   day.setHours(0, 0, 0, 0);

@@ -17,9 +17,9 @@ from infex.service.studies import Studies
 from infex.streams import stream
 from infex.study.study import Study
 
-PRODUCTS = tuple(f"product {number:02}" for number in range(1, 41))
+PRODUCTS = ("tea", "coffee", "cocoa", "juice", "water", "syrup")
 LANDS = ("FR", "DE", "IT", "ES")
-PAST_SECONDS = 2 * 86_400.0
+PAST_SECONDS = 12 * 86_400.0
 LIVE_PAUSE, LIVE_DELAY = 0.04, 8.0  # seconds
 NEVER_TOLD = 0.1  # of rewards
 VISITOR = {
@@ -38,7 +38,7 @@ class Shopper:
     settings: dict[str, Any]
     arms: tuple[str, ...]
     by_context: bool = True
-    past: int = 2000
+    past: int = 6000
     late: list[tuple[float, int, str, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -78,13 +78,13 @@ class Shopper:
 
 
 def shoppers() -> list[Shopper]:
-    """A shop of 40 products, a newsletter of six lines, and a shelf that explores by chance."""
+    """A shop of six products, a newsletter of six lines, and a shelf that explores by chance."""
     shop = {"kind": "disjoint", "version": 1, "arms": list(PRODUCTS), "context_dim": 7, "longest": 2.0}
     lines = tuple(f"line {letter}" for letter in "ABCDEF")
     shelf = tuple(f"shelf {number}" for number in range(1, 9))
-    by_context = _settings("Infex(LinUCB(scale=0.3), guarded(every(20), 60.0))", shop | {"context": VISITOR})
+    by_context = _settings("Infex(LinUCB(scale=0.3), guarded(every(20), 150.0))", shop | {"context": VISITOR})
     return [
-        Shopper("shop", by_context | {"holdout": 0.05}, PRODUCTS),
+        Shopper("shop", by_context | {"holdout": 0.1, "reward_unit": "EUR"}, PRODUCTS),
         Shopper("newsletter", _settings("Infex(LinTS, every(10))") | _fixed(lines), lines, False, 600),
         Shopper(
             "shelf", _settings("Infex(LinUCB(scale=0.5), jittered(15))") | _fixed(shelf), shelf, False, 600
@@ -94,7 +94,7 @@ def shoppers() -> list[Shopper]:
 
 def _settings(policy: str, features: dict[str, Any] | None = None) -> dict[str, Any]:
     things = {} if features is None else {"features": parsed("features", features)}
-    return {"policy": parsed("policy", policy), "seed": 7, "wait": "1 day"} | things
+    return {"policy": parsed("policy", policy), "seed": 7, "wait": "1 day", "rewards": (0.0, 1.0)} | things
 
 
 def _fixed(labels: tuple[str, ...]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def play_past(url: str, shops: list[Shopper], end: float) -> None:
         now = [end - PAST_SECONDS]
         with Study.open(url, shop.name, clock=lambda now=now: now[0], **shop.settings) as study:  # type: ignore[misc]
             for _ in range(shop.past):
-                shop.act(study, now[0], PAST_SECONDS / 50)
+                shop.act(study, now[0], PAST_SECONDS / 200)
                 now[0] += PAST_SECONDS / shop.past
 
 

@@ -67,6 +67,7 @@ FILTERS = {
 PAGE_FILES = {
     "/": ("infex.service", "static/page.html", "text/html; charset=utf-8"),
     "/page.js": ("infex.service", "static/page.js", "text/javascript; charset=utf-8"),
+    "/overview.js": ("infex.service", "static/overview.js", "text/javascript; charset=utf-8"),
     "/study.js": ("infex.service", "static/study.js", "text/javascript; charset=utf-8"),
     "/chart.js": ("infex.pages", "chart.js", "text/javascript; charset=utf-8"),
     "/page.css": ("infex.pages", "page.css", "text/css; charset=utf-8"),
@@ -317,8 +318,14 @@ class Routes:
         return answer(await asyncio.to_thread(study.preview, asked.policy))
 
     async def past(self, request: Request) -> Response:
-        """What the journal tells: shares of arms over time, when it explored, what was skipped and why."""
-        return answer(await asyncio.to_thread((await self._study(request)).past))
+        """What the journal tells by hours and days, by arms and by segments of contexts, and an overview.
+
+        The overview has the lift and which arms win, as of its time `at`: it is computed in the background,
+        and is null until then.
+        """
+        study = await self._study(request)
+        study.look_over(self._studies.turn)
+        return answer(await asyncio.to_thread(study.past))
 
     async def latest(self, request: Request) -> Response:
         """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them.

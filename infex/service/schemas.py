@@ -128,6 +128,7 @@ class StudyRequest(RequestBody, frozen=True, kw_only=True):
     holdout_policy: (
         Annotated[str, Meta(max_length=200, description='"uniform" or "greedy".')] | HoldoutArm
     ) = "uniform"
+    reward_unit: Annotated[str, Meta(max_length=20, description="Such as EUR: shown beside rewards.")] = ""
 
     def settings(self) -> dict[str, Any]:
         """Keyword arguments for `Study.open`."""
@@ -264,13 +265,15 @@ class VerdictAnswer(ResponseBody, frozen=True, kw_only=True):
 
 
 class StudyAnswer(ResponseBody, frozen=True, kw_only=True):
-    """A study at a glance."""
+    """A study at a glance; `words` are its policy as a sentence, `rules` its settings that are of rewards."""
 
     name: str
     policy: str
     paused: bool
     arms: list[str | int] | None
     figures: dict[str, Any]
+    words: str
+    rules: dict[str, Any]
 
 
 class ExplainAnswer(ResponseBody, frozen=True, kw_only=True):

@@ -15,8 +15,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, final
 
 from infex.bandit import Decision
+from infex.checks import settings_by_name
 from infex.errors import InfexError, InvalidBody, NotReady, Overloaded, StoreFailed, UnknownStudy
 from infex.service.history import History
+from infex.service.overview import Overview
 from infex.service.queue import StudyQueue
 from infex.service.schemas import (
     AmendmentRequest,
@@ -31,6 +33,7 @@ from infex.service.schemas import (
     parsed,
     plain_figures,
 )
+from infex.service.words import holdout_in_words, policy_in_words, rules_in_words
 from infex.study.commands import AskRow, TellRow
 from infex.study.pause import planned_count, resumed_policy
 from infex.study.stores.base import sqlite_path, studies
@@ -55,7 +58,8 @@ class ServedStudy:
 
     def __init__(self, study: Study, queue: StudyQueue, history: History, limits: ServiceLimits) -> None:
         self.study, self.queue, self.history, self._limits = study, queue, history, limits
-        self.name = study.name
+        self.name, self.overview = study.name, Overview(study, history)
+        self._looking: asyncio.Task[None] | None = None
 
     async def decide(self, key: str, request: DecisionRequest) -> Decision:
         """The decision of a key."""
@@ -126,17 +130,43 @@ class ServedStudy:
             "per_minute": self.history.per_minute(time.time()),
             "today": figures["days"][max(figures["days"])] if figures["days"] else NO_DAY,
             "limits": [limit._asdict() for limit in shown.limits],
+            "overview": self.overview.plain["at"],
         }
         labels = None if shown.labels is None else [_plain_label(label) for label in shown.labels]
+        unit, rules = shown.rules.reward_unit, settings_by_name(shown.rules)
         return StudyAnswer(
-            name=self.name, policy=shown.policy, paused=shown.paused, arms=labels, figures=figures
+            name=self.name,
+            policy=shown.policy,
+            paused=shown.paused,
+            arms=labels,
+            figures=figures,
+            words=f"{policy_in_words(self.study.policy, unit)} {rules_in_words(shown.rules)}".strip(),
+            rules=rules | {"holdout_policy": holdout_in_words(shown.rules)},
         )
 
     def past(self) -> dict[str, Any]:
-        """The history of the journal, and how many explorations the policy in force plans over it."""
+        """The history of the journal, how many explorations the policy in force plans, and the overview."""
         past, policy = self.history.plain(), resumed_policy(self.study.policy)
-        counts = [planned_count(policy, 1, span["last"]) for span in past["stretches"]]
-        return past | {"planned": None if None in counts else counts}
+        counts = [planned_count(policy, 1, span["last"]) for span in past["spans"]]
+        return past | {"planned": None if None in counts else counts, "overview": self.overview.plain}
+
+    def look_over(self, turn: asyncio.Lock) -> None:
+        """Has the overview computed anew in the background, once it may be, if there is anything new.
+
+        One study at a time has its `turn`.
+        """
+        if self.overview.is_old and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._look_over(turn))
+
+    async def _look_over(self, turn: asyncio.Lock) -> None:
+        await asyncio.sleep(self.overview.pause())
+        async with turn:
+            await asyncio.to_thread(self.overview.refresh)
+
+    def look_no_more(self) -> None:
+        """Gives up an overview that is being computed."""
+        if self._looking is not None:
+            self._looking.cancel()
 
     def preview(self, policy: str | dict[str, Any]) -> PreviewAnswer:
         """How often a policy would explore in as many rounds as the busier of the last two days had, UTC."""
@@ -175,22 +205,31 @@ def _plain_label(label: object) -> str | int:
 
 
 def alarms_of(figures: Mapping[str, Any]) -> list[str]:
-    """What somebody should look at, one sentence each; the rules for Prometheus have the same thresholds.
+    """What somebody should look at, and do; the rules for Prometheus have the same thresholds.
 
     >>> quiet = {"residuals": {"z": -5.0}, "pending_by_age": {}, "states": {"pending": 0}}
-    >>> alarms_of(quiet | {"exploration": {"planned": 0, "done": 0}})
-    ['estimates drift: recent residuals are 5.0 standard errors from all']
+    >>> alarms_of(quiet | {"exploration": {"planned": 0, "done": 0}})[0].partition(". ")[0]
+    'Estimates drift: recent residuals are 5.0 standard errors from all'
     """
     found = []
     z = figures["residuals"]["z"]
     if z is not None and abs(z) > DRIFT_Z:
-        found.append(f"estimates drift: recent residuals are {abs(z):.1f} standard errors from all")
+        found.append(
+            f"Estimates drift: recent residuals are {abs(z):.1f} standard errors from all. Ask whether the "
+            "world or a feature has changed; an estimator such as Discounted forgets what is old."
+        )
     old = sum(figures["pending_by_age"].get(age, 0) for age in OLD_AGES)
     if old >= FEWEST_OLD and old > OLD_SHARE * figures["states"]["pending"]:
-        found.append(f"rewards are late: {old} decisions have waited for more than a day")
+        found.append(
+            f"Rewards are late: {old} decisions have waited for more than a day. See whether whoever tells "
+            "rewards still runs."
+        )
     planned, done = figures["exploration"]["planned"] or 0, figures["exploration"]["done"]
     if planned >= FEWEST_PLANNED and done < LEAST_DONE * planned:
-        found.append(f"exploration falls behind: {done} done of {planned} planned")
+        found.append(
+            f"Exploration falls behind: {done} done of {planned} planned. What was skipped, and why, stands "
+            "below: a limit was reached, exploring was paused, or no arm was allowed."
+        )
     return found
 
 
@@ -202,6 +241,7 @@ class Studies:
         self.url, self._limits = url, limits
         self._open_studies: dict[str, ServedStudy] = {}
         self._opening, self._closed = threading.Lock(), False
+        self.turn = asyncio.Lock()  # to read a whole journal in the background
         self.openings = 0  # begun and ended: odd while a study is being opened, which may make the database
         self.opened = asyncio.Event()
         self.shared = sqlite_path(url) is None  # do other instances begin studies too?
@@ -289,6 +329,7 @@ class Studies:
         """Does what was begun in all of them, and closes them; whoever reads goes first."""
         await asyncio.to_thread(self._open_no_more)
         for study in self:
+            study.look_no_more()
             await asyncio.to_thread(study.history.close)
         for study in self:
             await study.queue.close()

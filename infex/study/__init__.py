@@ -14,5 +14,11 @@ take a round.
 
 After a failed append the events stay, and are looked for in the journal before the next append. A command
 that breaks off half-way leaves nothing: the state is built anew from the nearest snapshot and the
-journal. To erase a unit is to replay the journal without its entries.
+journal.
+
+Snapshots stand at intervals along the journal, and each says which erased entries it was made without: it is
+used if these are the ones that the journal says. So a start and an explanation replay no more than an
+interval. To erase a unit is to replay the journal without its entries, from the last snapshot before them;
+the replay leaves new snapshots behind, and those that have learnt from the unit go. Keys of decisions are
+kept apart from snapshots, in runs that are written once. Old entries can be moved to files (`archive`).
 """

@@ -74,6 +74,7 @@ class Executor:
         self._doubtful = False  # did the last append fail, which may have come through?
         self._error: BaseException = Exception("")  # of that append, or which ended the worker
         self._snapshot_at = next((place.mark.number for place in store.places(name)), 0)
+        self._snapshot_size = 0  # bytes of the last one that was kept here
         self._queue: deque[Job] = deque()
         self._wake = threading.Condition()  # of the worker, and of those below
         self._requested = self._closing = self._ended = False
@@ -168,7 +169,7 @@ class Executor:
         self._snapshot_at = self._mark.number
         with contextlib.suppress(InfexError), self.exclusive():
             finish_erasing(self.store, self.name)
-            keep_snapshot(self.store, self._state, self._mark)
+            self._snapshot_size = keep_snapshot(self.store, self._state, self._mark)
 
     def close(self) -> None:
         """Writes what is left, keeps the state, and ends; StoreFailed if something could not be written."""
@@ -255,7 +256,7 @@ class Executor:
                 del self._unwritten[0]  # it came through
             elif self._unwritten and not self.store.shared:
                 raise JournalMoved(f"somebody else has appended to the journal of {self.name!r}")
-            elif self._unwritten or entry.kind == EventKind.FORGOTTEN or self._stale:
+            elif self._unwritten or entry.kind == EventKind.FORGOTTEN or entry.is_erased or self._stale:
                 self._unwritten.clear()  # others came first, and nothing of it was acknowledged
                 self._stale = True  # and what was learnt from erased entries is to go
                 break
@@ -297,7 +298,8 @@ class Executor:
             self._error = error
             self._fail(error)
             return
-        is_due = is_snapshot_due(self._mark.number, self._snapshot_at, len(self._state.open))
+        last, size = self._snapshot_at, self._snapshot_size
+        is_due = is_snapshot_due(self._mark.number, last, len(self._state.open), size)
         if is_due and not self._doubtful:
             self.keep_snapshot()
 

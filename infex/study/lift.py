@@ -132,12 +132,12 @@ def lift_of(entries: Iterable[Entry], rules: Rules, now: int, confidence: float)
 
 def _problem(main: _Group, held: _Group, left_out: int, waiting: bool, rules: Rules) -> str | None:
     """Why there is no interval, and what to do; None if there is one."""
-    if not held.decisions and not left_out and rules.holdout:
+    if not held.decisions and not rules.holdout:
+        return "Nobody is held out: open a study with holdout=0.05, say."
+    if not held.decisions and not left_out:
         units = len(main.all)
         come = "1 unit has come" if units == 1 else f"{units} units have come"
         return f"Nobody has been held out yet: holdout is {rules.holdout:g}, and {come}."
-    if not held.decisions and not left_out:
-        return "Nobody is held out: open a study with holdout=0.05, say."
     if waiting:
         missing = main.decisions - main.rewarded + held.decisions - held.rewarded
         return (

@@ -48,6 +48,7 @@ BANDIT_DEFAULTS = {
     if parameter.default is not parameter.empty
 }
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+LONGEST_UNIT = 20  # characters of a unit of rewards
 LONGEST_WAIT = 100 * 366 * 86_400  # seconds
 PLAIN_VALUES = (bool, int, float, str, type(None))
 ARM_CHANGES = ("add arms", "remove arms", "extend")
@@ -72,6 +73,9 @@ class Rules:
     ("30 days"), as long as that arm is on offer: such decisions are no rounds, and are learnt from. For those
     held out, "uniform" draws by the unit then. An `apprentice` decides nothing: each request says which arm
     was `played`, and the study learns from it.
+
+    `reward_unit` is what a reward is counted in, such as "EUR": it is shown beside rewards, and changes
+    nothing else.
     """
 
     wait: float | str | None = None
@@ -81,8 +85,14 @@ class Rules:
     holdout_policy: str | dict[str, Any] = "uniform"
     sticky: bool | float | str = False
     apprentice: bool = False
+    reward_unit: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.reward_unit, str) or len(self.reward_unit) > LONGEST_UNIT:
+            raise InvalidSetting(
+                f'reward_unit must be a text of at most {LONGEST_UNIT} characters, such as "EUR", '
+                f"got {brief(self.reward_unit)}"
+            )
         real("holdout", self.holdout, least=0, most=1)
         check_holdout_policy(self.holdout_policy)
         one_of("again", self.again, ("refuse", "sum"))
@@ -98,8 +108,8 @@ class Rules:
 
     @staticmethod
     def of(settings: Settings) -> Rules:
-        """Those of a study with these settings."""
-        return Rules(**{name: settings[name] for name in RULE_DEFAULTS})
+        """Those of a study with these settings; one that is older than a setting has its default."""
+        return Rules(**{name: settings.get(name, default) for name, default in RULE_DEFAULTS.items()})
 
     @property
     def sums(self) -> bool:
@@ -230,6 +240,7 @@ def bandit_of(settings: Settings, given: Mapping[str, object]) -> Bandit:
 def check_settings(name: str, in_force: Settings, given: Mapping[str, object]) -> None:
     """Refuses settings that are given and differ from those in force: says which, and how."""
     now = {word: setting_to_plain(word, value) for word, value in given.items()}
+    in_force = RULE_DEFAULTS | in_force
     found = [f"{word}: no such setting" for word in now if word not in in_force]
     for word in now:
         found += _differences(word, in_force[word], now[word]) if word in in_force else []

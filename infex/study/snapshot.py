@@ -1,9 +1,9 @@
 """The state of a study, from a snapshot and the entries behind it, or from the journal alone.
 
 A snapshot is a state in bytes: a place to replay from, for a start, an explanation or an erasure. They are
-kept at intervals all along the journal. One may be thrown away at any time: what does not fit the journal, or
-was written by another infex, is not used. A snapshot fits if it is of the same chain of entries, and was made
-without exactly those of the entries before it that the journal says were erased.
+kept at intervals all along the journal. One may be thrown away at any time: what does not fit is not used. A
+snapshot fits if it is of the same chain of entries, was written by this infex, and was made without exactly
+those of the entries before it that the journal says were erased.
 """
 
 from __future__ import annotations
@@ -39,14 +39,12 @@ from infex.version import __version__
 SNAPSHOT_VERSION = 1
 CHECK_SIZE, ERASED_SIZE = 32, 16
 ENTRIES_BETWEEN_SNAPSHOTS = 20_000
-BYTES_AN_ENTRY = 50  # of all snapshots together; an entry itself takes some 500
+BYTES_OF_AN_ENTRY = 500  # about
 
 
 def state_to_bytes(state: StudyState) -> bytes:
     """All of a state but the runs of its keys, and a hash of it."""
     kept = {
-        "v": SNAPSHOT_VERSION,
-        "infex": __version__,
         "state": state.to_plain(),
         "keys": state.keys.summary(),
         "bandit": state.bandit.to_bytes(),
@@ -66,8 +64,6 @@ def state_at(
         return None
     try:
         kept = msgspec.msgpack.decode(body)
-        if (kept["v"], kept["infex"]) != (SNAPSHOT_VERSION, __version__):
-            return None
         keys = KnownKeys.restored(kept["keys"], store.key_runs(name) if knows_keys else None)
         parts = kept["state"], keys, kept["bandit"], kept["frozen"]
         state = StudyState.from_plain(name, *parts, given, _history(store, name))
@@ -78,30 +74,31 @@ def state_at(
     return state if state.number == place.mark.number else None
 
 
-def is_snapshot_due(number: int, last: int, pending: int) -> bool:
-    """Is it time for another snapshot?
+def is_snapshot_due(number: int, last: int, pending: int, size: int) -> bool:
+    """Is it time for another snapshot? `size` is that of the last one.
 
     To read a pending decision from a snapshot takes nearly as long as to apply it again, so most entries
-    since the last snapshot are to be of other decisions.
+    since the last snapshot are to be of other decisions. No more is written for snapshots than for entries.
     """
-    return number - last >= max(ENTRIES_BETWEEN_SNAPSHOTS, 2 * pending)
+    return number - last >= max(ENTRIES_BETWEEN_SNAPSHOTS, 2 * pending, size // BYTES_OF_AN_ENTRY)
 
 
-def keep_snapshot(store: Store, state: StudyState, mark: Mark) -> None:
-    """Keeps a state, in the place of the snapshot before it if the one before that is near enough.
+def keep_snapshot(store: Store, state: StudyState, mark: Mark) -> int:
+    """Keeps a state, in the place of the snapshot before it if the one before that is near enough; its size.
 
-    So all snapshots together take some `BYTES_AN_ENTRY` for each entry of the journal, however large one is.
+    So all snapshots together take about a tenth of what the journal takes, however large one is.
     """
     content, erased = state_to_bytes(state), erased_hash(state.residues)
     older = (each for each in store.places(state.name) if each.mark.number < mark.number)
     fitting = [*islice((each for each in older if each.erased == erased(each.mark.number)), 2)]
     start = fitting[1].mark.number if len(fitting) > 1 else 0
-    is_near = mark.number - start <= max(ENTRIES_BETWEEN_SNAPSHOTS, len(content) // BYTES_AN_ENTRY)
+    is_near = mark.number - start <= max(ENTRIES_BETWEEN_SNAPSHOTS, 10 * len(content) // BYTES_OF_AN_ENTRY)
     runs = dict(state.keys.new_runs)
     place = Place(mark, erased(mark.number))
     store.keep(state.name, place, content, runs, fitting[:1] if is_near else ())
     for number in runs:
         del state.keys.new_runs[number]
+    return len(content)
 
 
 def open_state(store: Store, name: str, given: Mapping[str, object], now: int) -> tuple[StudyState, Mark]:
@@ -113,7 +110,7 @@ def open_state(store: Store, name: str, given: Mapping[str, object], now: int) -
     if end == BEGINNING:
         _begin(store, name, given, now)
     finish_erasing(store, name)
-    state, mark = load_state(store, name, given)
+    state, mark = load_state(store, name, given, lays_down=True)
     first = content_of(Opened, _first_entry(store, name)).settings
     check_settings(name, state.settings, without_first_code(first, given))
     return state, mark
@@ -152,11 +149,12 @@ def finish_erasing(store: Store, name: str) -> None:
     """Erases all that the journal says was erased, unless that is done.
 
     A snapshot behind the entry that says so, which fits, is the sign that it is done: none is kept before.
+    With what was erased go all snapshots that do not fit, and if none fits, as another infex wrote them.
     """
     found, places = erased_entries(store, name), store.places(name)
     erased = erased_hash(found.residues)
     done = next((each.mark.number for each in places if each.erased == erased(each.mark.number)), 0)
-    if found.last > done:
+    if found.last > done or (places and not done):
         learnt = [each for each in places if each.erased != erased(each.mark.number)]
         store.erase(name, [number for number, said in found.said_by.items() if said > done], learnt)
         end = store.end(name)
@@ -216,17 +214,24 @@ def replay(
 ) -> Mark:
     """Applies the entries behind a mark, up to the one `before` another; the mark behind the last of them."""
     state.bandit.silence_reward_warnings()
-    snapshot_at = after.number
+    snapshot_at, size = after.number, 0
     for entry in store.read(state.name, after, None if before is None else before - 1 - after.number):
         apply_entry(state, entry)
         after = entry.mark
         if entry.number % ENTRIES_PER_PAGE == 0:
             state.forget_closed(entry.number)
-            if lays_down and is_snapshot_due(entry.number, snapshot_at, len(state.open)):
-                keep_snapshot(store, state, after)
-                snapshot_at = entry.number
+            if lays_down and is_snapshot_due(entry.number, snapshot_at, len(state.open), size):
+                snapshot_at, size = entry.number, _lay_down(store, state, after)
     state.forget_closed(after.number)
     return after
+
+
+def _lay_down(store: Store, state: StudyState, mark: Mark) -> int:
+    """Keeps a snapshot in the middle of a replay, unless the state has learnt what others erased since."""
+    with store.transaction(state.name):
+        if erased_entries(store, state.name).residues.keys() <= state.residues.keys():
+            return keep_snapshot(store, state, mark)
+    return 0
 
 
 def apply_entry(state: StudyState, entry: Entry) -> None:
@@ -278,12 +283,13 @@ def erased_entries(store: Store, name: str) -> ErasedEntries:
 
 
 def erased_hash(residues: Collection[int]) -> Callable[[int], bytes]:
-    """A hash of those erased entries that come up to an entry."""
+    """A hash of those erased entries that come up to an entry, and of the version of infex."""
+    version = f"{SNAPSHOT_VERSION} {__version__} ".encode()
     numbers = np.sort(np.fromiter(residues, dtype="<i8", count=len(residues)))
 
     def up_to(number: int) -> bytes:
         these = numbers[: np.searchsorted(numbers, number, side="right")]
-        return blake2b(these.tobytes(), digest_size=ERASED_SIZE).digest()
+        return blake2b(version + these.tobytes(), digest_size=ERASED_SIZE).digest()
 
     return up_to
 

@@ -59,7 +59,7 @@ from infex.study.lift import Lift, lift_of
 from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
 from infex.study.requests import check_lengths, checked_key, checked_unit, plain_value, rows_of
-from infex.study.settings import check_settings, policy_to_plain, with_own_learner
+from infex.study.settings import Rules, check_settings, policy_to_plain, with_own_learner
 from infex.study.snapshot import open_state, without_erased
 from infex.study.state import RewardState, StudyState
 from infex.study.stores.base import claim_store, release_store, without_password
@@ -67,13 +67,14 @@ from infex.study.verify import Verdict, verify
 
 
 class Summary(NamedTuple):
-    """A study in short: its policy as text, whether exploring is paused, its arms, rounds and limits."""
+    """A study in short: its policy as text, is exploring paused, its arms, rounds, limits and rules."""
 
     policy: str
     paused: bool
     labels: tuple[Label, ...] | None
     rounds: int
     limits: tuple[Limit, ...]
+    rules: Rules
 
 
 @final
@@ -117,11 +118,11 @@ class Study:
         """The study `name` at `url`, which is begun with these settings if there is none.
 
         `url` is sqlite:///file.db, or postgresql://user@host/database. `settings` are those of `Bandit`
-        (`arms`, `dim` or `features`, `policy`, `seed`, ...), those of rewards (`wait`, `default`, `again`),
-        and who decides for whom: `holdout`, `holdout_policy`, `sticky`, `apprentice`. A study that is there
-        needs none: those that differ from its own are refused (OtherSettings). What holds code of yours
-        must be given again. A policy that learns by itself is given as it was at first: the study copies
-        it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
+        (`arms`, `dim` or `features`, `policy`, `seed`, ...), those of rewards (`wait`, `default`, `again`,
+        `reward_unit`), and who decides for whom: `holdout`, `holdout_policy`, `sticky`, `apprentice`. A study
+        that is there needs none: those that differ from its own are refused (OtherSettings). What holds code
+        of yours must be given again. A policy that learns by itself is given as it was at first: the study
+        copies it, and `study.policy` is the copy that learns. `clock` tells the seconds since 1970.
 
         With `learn_from`, the method of this name is called: a study that is there must have learnt the same
         log.
@@ -364,7 +365,8 @@ class Study:
             bandit = state.bandit
             labels = None if bandit.labels is None else tuple(bandit.labels)
             limits = tuple(limits_of(bandit.policy))
-            return Summary(label_of(bandit.policy), is_paused(bandit.policy), labels, bandit.t, limits)
+            paused = is_paused(bandit.policy)
+            return Summary(label_of(bandit.policy), paused, labels, bandit.t, limits, state.rules)
 
         return self._executor.read(look)
 

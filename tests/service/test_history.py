@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import apsw
 import pytest
 
 from infex.errors import InfexError
-from infex.service.history import MOST_SPANS, History
+from infex.service.history import History
 from infex.service.schemas import ServiceLimits
 from infex.service.studies import alarms_of
 from infex.study.stores.sqlite import SQLiteStore
@@ -28,11 +29,11 @@ def read_all(history: History) -> None:
         pass
 
 
-def played(folder: Path, count: int, clock: Clock) -> tuple[Study, list[Any]]:
+def played(folder: Path, count: int, clock: Clock, step: float = 2.0) -> tuple[Study, list[Any]]:
     study = shop(folder, clock=clock)
     decisions = []
     for number in range(count):
-        clock.now += 2.0
+        clock.now += step
         decisions.append(study.ask(f"k{number}", durable=False))
         if number % 3:
             study.tell(f"k{number}", 0.1 * (number % 5), durable=False)
@@ -40,33 +41,79 @@ def played(folder: Path, count: int, clock: Clock) -> tuple[Study, list[Any]]:
     return study, decisions
 
 
-def test_spans_add_up_to_what_was_decided_however_many_there_were(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [0.5, 97.0, 20_000.0, 500_000.0])  # seconds: minutes, days and years
+def test_spans_add_up_to_what_was_decided_however_long_it_took(tmp_path: Path, step: float) -> None:
     clock = Clock()
-    study, decisions = played(tmp_path, 700, clock)
+    study, decisions = played(tmp_path, 700, clock, step)
     with study, contextlib.closing(History(url_in(tmp_path), "shop")) as history:
         read_all(history)
         past = history.plain()
-        spans = past["stretches"]
-        assert len(spans) <= MOST_SPANS
-        assert spans[0]["first"] == 1
+        spans = past["spans"]
         assert spans[-1]["last"] == 700
-        assert all(one["last"] + 1 == other["first"] for one, other in itertools.pairwise(spans))
+        assert all(one["end"] <= other["begin"] for one, other in itertools.pairwise(spans))
+        assert all(span["begin"] <= span["at"] < span["end"] for span in spans)
         arms = sum((Counter(span["arms"]) for span in spans), Counter[str]())
         assert arms == Counter(str(decision.arm) for decision in decisions)
+        assert arms == Counter({arm: sums["decisions"] for arm, sums in past["arms"].items()})
+        assert sum(span["decisions"] for span in spans) == 700
         assert sum(span["explored"] for span in spans) == sum(decision.explored for decision in decisions)
         told = [0.1 * (number % 5) for number in range(700) if number % 3]
         assert sum(span["rewards"] for span in spans) == len(told)
         assert sum(span["reward"] for span in spans) == pytest.approx(sum(told))
         assert sum(span["cost"] for span in spans) == pytest.approx(study.metrics()["exploration"]["cost"])
         assert [mark["round"] for mark in past["marks"]] == [d.t for d in decisions if d.explored]
-        assert history.per_minute(clock.now) == 30.0
-        assert history.per_minute(clock.now + 100) == 0.0
+
+
+def test_spans_are_minutes_hours_days_and_weeks_by_their_age(tmp_path: Path) -> None:
+    clock = Clock()
+    study, _ = played(tmp_path, 2500, clock, 3000.0)  # 87 days
+    with study, contextlib.closing(History(url_in(tmp_path), "shop")) as history:
+        read_all(history)
+        spans = history.plain()["spans"]
+        minute, hour, day, week = 60, 3600, 86_400, 7 * 86_400
+        assert [width for width, _ in itertools.groupby(span["end"] - span["begin"] for span in spans)] == [
+            week,
+            day,
+            hour,
+            minute,
+        ]
+        for span in spans:
+            began = datetime.fromtimestamp(span["begin"], UTC)
+            assert span["begin"] % (span["end"] - span["begin"]) in (0, 4 * day)
+            assert span["end"] - span["begin"] < week or began.weekday() == 0
+        assert len(spans) < 250
+
+
+def test_a_reward_is_summed_where_its_decision_is_whenever_it_comes(tmp_path: Path) -> None:
+    clock = Clock()
+    with (
+        shop(tmp_path, clock=clock, again="sum") as study,
+        contextlib.closing(History(url_in(tmp_path), "shop")) as history,
+    ):
+        study.ask("first")
+        clock.now += 7200
+        study.ask("second")
+        study.flush()
+        read_all(history)
+        for reward in (0.25, 0.5):
+            study.tell("first", reward, part=str(reward))
+            read_all(history)
+        first, second = history.plain()["spans"]
+        assert (first["rewards"], first["reward"], second["rewards"]) == (1, 0.75, 0)
+        assert history.recent(key="first")[0].reward == 0.75
+        study.correct("first", 0.5)
+        read_all(history)
+        first, _ = history.plain()["spans"]
+        assert (first["rewards"], first["reward"]) == (1, 0.5)
 
 
 def test_the_latest_decisions_are_found_by_what_they_are(tmp_path: Path) -> None:
-    study, decisions = played(tmp_path, 40, Clock())
+    clock = Clock()
+    study, decisions = played(tmp_path, 40, clock)
     with study, contextlib.closing(History(url_in(tmp_path), "shop")) as history:
         read_all(history)
+        assert history.per_minute(clock.now) == 30.0
+        assert history.per_minute(clock.now + 100) == 0.0
         latest = history.recent()
         assert [each.key for each in latest] == [f"k{number}" for number in reversed(range(40))]
         explored = {decision.id for decision in decisions if decision.explored}
@@ -111,7 +158,7 @@ def test_who_is_forgotten_is_shown_no_longer(tmp_path: Path, monkeypatch: pytest
                 assert history.plain() == fresh.plain()
                 assert history.recent() == fresh.recent()
             assert [each.key for each in history.recent()] == ["later", *left]
-            assert sum(sum(each["arms"].values()) for each in history.plain()["stretches"]) == 21
+            assert sum(sum(each["arms"].values()) for each in history.plain()["spans"]) == 21
 
 
 def test_what_was_skipped_and_changed_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -147,7 +194,7 @@ def test_those_held_out_are_in_no_round_but_among_the_latest_are_not(tmp_path: P
         past = call("GET", "/v1/studies/pricing/past").json
         assert 0 < figures["held_out"]["decisions"] < 40
         assert figures["decisions"] == sum(figures["states"].values()) == 40
-        assert past["stretches"][-1]["last"] == figures["rounds"] == 40 - figures["held_out"]["decisions"]
+        assert past["spans"][-1]["last"] == figures["rounds"] == 40 - figures["held_out"]["decisions"]
         lift = call("GET", "/v1/studies/pricing/lift").json
         assert lift["difference"] == pytest.approx(0.0)
         assert (lift["share"], lift["held_share"], lift["problem"]) == (1.0, 1.0, None)

@@ -1,9 +1,12 @@
 """The page as a reader sees it, in a real browser, while the service works."""
 
+import time
 from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -15,10 +18,14 @@ from infex.service.auth import TokenFile
 from infex.service.routes import PAGE_FILES
 from tests.lab.reports import browser
 from tests.service.serving_here import serving
+from tests.service.test_live import asked
+from tests.study.studies import Clock
+from tests.study.studies import shop as shop_study
 from tests.waiting import PATIENCE
 
 SHOP = infex.features.disjoint(
-    ["tea", "juice", "still\u2028water"], context=infex.features.table({"age": (18, 90)})
+    ["tea", "juice", "still\u2028water"],
+    context=infex.features.table({"age": (18, 90)}, {"land": ["FR", "DE"]}),
 )
 POLICY = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(5), 40.0))
 LARGE = "Infex(LinUCB(noise=1e7, bound=1e8), every(3))"
@@ -33,7 +40,9 @@ class Shop:
     def __init__(self, url: str, admin: str, reader: str, driver: Any) -> None:
         self.url, self.admin, self.reader, self.driver = url, admin, reader, driver
         self.client = infex.Client(url, admin, seconds=PATIENCE)
-        self.study = self.client.open("pricing", features=SHOP, policy=POLICY, seed=7, holdout=0.1)
+        self.study = self.client.open(
+            "pricing", features=SHOP, policy=POLICY, seed=7, holdout=0.1, reward_unit="EUR"
+        )
         self.client.open("paused", arms=[[1.0, 0.0], [0.0, 1.0]], policy="Infex(LinUCB, every(3))")
         self.client.study("paused").amend(reason="holiday", explore=False)
         self.asked = 0
@@ -42,7 +51,8 @@ class Shop:
 
     def ask(self, count: int) -> None:
         keys = [f"order-{self.asked + place}" for place in range(count)]
-        self.study.ask_many(keys, contexts=[{"age": 20 + place % 60} for place in range(count)])
+        contexts = [{"age": 20 + place % 60, "land": ("FR", "DE")[place % 2]} for place in range(count)]
+        self.study.ask_many(keys, contexts=contexts)
         self.study.tell_many(keys[: count // 2], [0.1 * (place % 10) for place in range(count // 2)])
         self.asked += count
 
@@ -55,9 +65,24 @@ class Shop:
             study.tell(key, 1e7 * (1 + place % 3))
 
 
+def play_paying(folder: Path) -> None:
+    """Three days of a study that earns more than those get who are held out."""
+    clock = Clock(time.time() - 3 * 86_400)
+    settings = {"labels": ["tea", "juice"], "holdout": 0.3, "holdout_policy": {"arm": "tea"}}
+    policy = infex.Infex(infex.LinUCB(), infex.every(10))
+    with shop_study(
+        folder, "paying", clock, arms=np.eye(2), policy=policy, reward_unit="EUR", **settings
+    ) as study:
+        for place in range(300):
+            clock.now += 3 * 86_400 / 300
+            decision = study.ask(f"paying-{place}", durable=False)
+            study.tell(f"paying-{place}", 0.8 if decision.label == "juice" else 0.2, durable=False)
+
+
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("page")
+    play_paying(folder)
     tokens = TokenFile(folder / "shop.db.tokens")
     admin, reader = tokens.make(["decide", "reward", "read", "admin"]), tokens.make(["read"])
     with serving(folder) as (url, _), browser.window() as driver:
@@ -93,7 +118,7 @@ def refused_logs(driver: Any) -> list[str]:
 def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: Shop, width: int) -> None:
     with browser.tab(shop.driver, width) as driver:
         enter(driver, shop, shop.reader)
-        _, paused, pricing = driver.execute_script(
+        _, paused, _, pricing = driver.execute_script(
             "return [...document.querySelectorAll('.card')].map((card) => card.innerText)"
         )
         assert paused.startswith("paused paused\n")
@@ -104,9 +129,8 @@ def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: 
         browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#when svg")))
         assert len(driver.find_elements(By.CSS_SELECTOR, "#when polyline")) == 2
         assert len(driver.find_elements(By.CSS_SELECTOR, "#when .mark")) >= 8
-        assert driver.find_elements(By.CSS_SELECTOR, "#when .due")
         assert driver.find_elements(By.CSS_SELECTOR, "#cost .limit")
-        assert "limit 40" in driver.find_element(By.CSS_SELECTOR, "#main dl.figures").text
+        assert "limit 40 EUR" in driver.find_element(By.CSS_SELECTOR, "#worth dl.figures").text
         for name in ("shares polygon", "estimates circle", "reward polyline", "delay rect", "days td"):
             assert driver.find_elements(By.CSS_SELECTOR, f"#{name}"), name
         assert not driver.find_elements(By.ID, "admin"), "a reader changes nothing"
@@ -157,18 +181,60 @@ def held(shop: Shop) -> int:
     return count
 
 
+def said(driver: Any, place: str, word: str) -> str:
+    """What stands at a place of the page, once a word is there."""
+    text = f"return document.querySelector('{place}')?.innerText ?? ''"
+    browser.wait(driver, lambda: word in driver.execute_script(text))
+    words: str = driver.execute_script(text)
+    return words
+
+
 @pytest.mark.browser
-def test_lift_says_which_rewards_are_missing_and_what_to_do(shop: Shop) -> None:
+@pytest.mark.parametrize("width", [1280, 390])
+def test_whether_it_is_worth_it_stands_at_the_top_in_money(shop: Shop, width: int) -> None:
+    with browser.tab(shop.driver, width) as driver:
+        enter(driver, shop, shop.reader, "#/study/paying")
+        words = said(driver, "#worth", "95 % interval")
+        lift = asked(shop.url, "GET", "/v1/studies/paying/lift", Authorization=f"Bearer {shop.reader}").json
+        assert words.startswith("Yes, the study pays. It earns 0.")
+        assert f"{lift['low']:.3g} EUR to {lift['high']:.3g} EUR" in words
+        assert "those held out get always tea" in words
+        assert f"Measured on {lift['decisions']} decisions" in words
+        assert said(driver, "#verdict", "wins").startswith("juice wins")
+        assert "Every decision has its reward." in said(driver, "#attention", "reward")
+        assert is_as_wide_as_the_window(driver)
+
+
+@pytest.mark.browser
+def test_where_it_cannot_be_said_the_page_says_why_and_what_to_do(shop: Shop) -> None:
     with browser.tab(shop.driver) as driver:
         enter(driver, shop, shop.reader, "#/study/pricing")
-        press(driver, "dl.figures button")
-        said = "return document.querySelector('#lift').textContent"
-        browser.wait(driver, lambda: bool(driver.execute_script(said)))
-        words = driver.execute_script(said)
+        words = said(driver, "#lift", "cannot be said")
         assert "this study has no `wait`" in words
         assert "0 where nothing came of it" in words
-        assert "% of those held out" in words
-        assert is_as_wide_as_the_window(driver)
+        assert "wait for theirs, for ever if nothing comes" in said(driver, "#missing", "without a reward")
+        driver.get(f"{shop.url}/#/study/large")
+        assert "This cannot be said yet." in said(driver, "#lift", "Nobody is held out")
+
+
+@pytest.mark.browser
+def test_segments_are_chosen_and_the_code_of_the_policy_is_opened_by_keyboard(shop: Shop) -> None:
+    with browser.tab(shop.driver) as driver:
+        enter(driver, shop, shop.reader, "#/study/pricing")
+        assert "18 to 36" in said(driver, "#segments", "decisions")
+        Select(driver.find_element(By.ID, "column")).select_by_value("land")
+        assert "FR" in said(driver, "#segments", "DE")
+        assert len(driver.find_elements(By.CSS_SELECTOR, "#segments tbody tr")) == 2
+        assert "Explores on every 5th decision, at most 40 EUR of estimated cost in all" in said(
+            driver, "#main", "Explores"
+        )
+        code = driver.find_element(By.CSS_SELECTOR, "#main details code")
+        assert not code.is_displayed()
+        press(driver, "#main summary")
+        browser.wait(
+            driver, lambda: driver.find_element(By.CSS_SELECTOR, "#main details code").is_displayed()
+        )
+        assert refused_logs(driver) == []
 
 
 @pytest.mark.browser
@@ -198,12 +264,17 @@ def test_filters_reasons_and_charts_work_by_keyboard(shop: Shop) -> None:
         assert "age" in dialog.text
         driver.switch_to.active_element.send_keys(Keys.ESCAPE)
         browser.wait(driver, lambda: not dialog.get_attribute("open"))
+        driver.get(f"{shop.url}/#/study/paying")
+        drawn = "return document.body.dataset.drawn"
+        browser.wait(driver, lambda: driver.execute_script(drawn).startswith("paying "))
         chart = driver.find_element(By.CSS_SELECTOR, "#when .plot")
         tip = driver.find_element(By.CSS_SELECTOR, "#when .tip")
         chart.send_keys(Keys.HOME)
-        assert tip.text.startswith("round 1:")
+        first = tip.text
+        assert first.startswith("time "), "days and hours are on the axis"
+        assert "done" in first
         chart.send_keys(Keys.ARROW_RIGHT)
-        assert tip.text.startswith("round 2:")
+        assert tip.text != first
         line = "return document.querySelector('#when polyline').getAttribute('points')"
         before = driver.execute_script(line)
         chart.send_keys("+")
@@ -244,7 +315,7 @@ def test_a_study_without_decisions_says_so_in_every_panel(shop: Shop) -> None:
         def silent() -> list[str]:
             return [text for text in driver.execute_script(PANELS) if "o decision yet" in text]
 
-        browser.wait(driver, lambda: len(silent()) == len(driver.execute_script(PANELS)) == 9)
+        browser.wait(driver, lambda: len(silent()) == len(driver.execute_script(PANELS)) == 13)
 
 
 @pytest.mark.browser
@@ -267,7 +338,8 @@ def test_an_admin_pauses_resumes_previews_and_amends(shop: Shop) -> None:
         policy.send_keys("Infex(LinUCB, every(10))")
         change("preview", "", "explorations; as it is now")
         change("amend", "less", "The policy is changed.")
-        browser.wait(driver, lambda: "every(10)" in driver.find_element(By.CSS_SELECTOR, "#main code").text)
+        code = "return document.querySelector('#main code').textContent"
+        browser.wait(driver, lambda: "every(10)" in driver.execute_script(code))
         policy.clear()
         policy.send_keys("Infex(")
         change("amend", "wrong", "policy")

@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import random
 import stat
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 import infex
@@ -81,6 +83,27 @@ def test_nothing_of_an_erased_unit_is_in_any_file_or_served_again(tmp_path: Path
             assert files_with(tmp_path, trace) == [], trace
         other = call("POST", DECISIONS, BATCH[1])
         assert (other.status, other.json) == (200, replies[1].json[1]), "somebody else's decision stays"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_page_of_the_file_keeps_a_copy_of_what_was_erased(tmp_path: Path, count: int) -> None:
+    """Rows move to other pages as a file grows, and leave copies behind where nothing is written."""
+    url, rng, arms = f"sqlite:///{tmp_path}/shop.db", random.Random(count), [[0.1, 0.2], [0.3, 0.1]]
+    with contextlib.ExitStack() as opened:
+        studies = [
+            opened.enter_context(infex.Study.open(url, f"shop {number}", arms=arms, policy=infex.Greedy()))
+            for number in range(count)
+        ]
+        for place in range(1500):
+            study = rng.choice(studies)
+            study.ask(f"k{place}", unit=f"unit-{place // 10}@example.com", durable=False)
+            if rng.random() < 0.7:
+                study.tell(f"k{place}", rng.random(), durable=False)
+        erased = [f"unit-{number}@example.com" for number in rng.sample(range(150), 40)]
+        for study in studies:
+            for unit in erased:
+                study.forget(unit)
+        assert [unit for unit in erased if files_with(tmp_path, unit.encode())] == []
 
 
 def test_a_unit_is_erased_from_postgresql_while_the_service_runs(tmp_path: Path) -> None:

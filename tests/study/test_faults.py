@@ -288,3 +288,4 @@ def test_a_journal_of_every_format_replays_for_ever(tmp_path: Path) -> None:
         assert study.metrics()["states"] == kept["states"]
         assert study.explain("last").proven is True
         assert len(log_rows(url_in(tmp_path), "shop")) == len(entries)
+    shop(tmp_path, reward_unit="").close()  # a setting that is younger than the journal has its default

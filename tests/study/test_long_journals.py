@@ -28,6 +28,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "ridge": {"arms": ARMS},
     "logistic": {"arms": ARMS, "estimator": models.Logistic()},
     "held out": {"arms": ARMS, "holdout": 0.3, "holdout_policy": "greedy"},
+    "sticky": {"arms": ARMS, "sticky": True},
     "disjoint": {"features": features.disjoint(["tea", "juice"], context_dim=2), "again": "sum"},
 }
 
@@ -37,7 +38,7 @@ def _short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Snapshots as often as tests need them; runs of keys as short."""
     monkeypatch.setattr(snapshot, "ENTRIES_BETWEEN_SNAPSHOTS", INTERVAL)
     monkeypatch.setattr(snapshot, "ENTRIES_PER_PAGE", INTERVAL // 4)
-    monkeypatch.setattr(snapshot, "BYTES_AN_ENTRY", 10_000)
+    monkeypatch.setattr(snapshot, "BYTES_OF_AN_ENTRY", 100_000)
     monkeypatch.setattr("infex.study.known_keys.KEYS_IN_A_RUN", 16)
 
 
@@ -182,8 +183,28 @@ def test_an_erasure_that_breaks_off_leaves_the_state_as_it_was(
             assert load_state(store, "shop", {})[0].digest() == digest == replayed(study)
     with shop(tmp_path) as study:
         assert study.digest() == digest
-        assert study.forget("u2") > 0
+        with counting(monkeypatch) as numbers:
+            assert study.forget("u2") > 0
+        assert 0 < len(numbers) < 3 * INTERVAL, "it goes on where it broke off"
         assert study.digest() == replayed(study)
+        assert study.verify().holds
+
+
+def test_another_infex_makes_snapshots_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shop(tmp_path) as study:
+        live_on(study, np.random.default_rng(9), 0, 200)
+        until(lambda: len(places(study)) > 4, "snapshots are kept")
+        digest, before = study.digest(), places(study)
+        explained = study.explain("k99")
+    monkeypatch.setattr(snapshot, "__version__", "another")
+    with counting(monkeypatch) as numbers, shop(tmp_path) as study:
+        assert len(numbers) > 300, "all is replayed once"
+        assert study.digest() == digest
+        assert len(places(study)) > 4
+        assert not set(before) & set(places(study))
+        numbers.clear()
+        assert study.explain("k99") == explained
+        assert len(numbers) < 3 * INTERVAL
         assert study.verify().holds
 
 
@@ -261,7 +282,7 @@ def test_large_snapshots_are_kept_at_larger_intervals(
     with shop(tmp_path) as study:
         live_on(study, rng, 0, 300)
         until(lambda: len(places(study)) > 5, "snapshots are kept")
-    monkeypatch.setattr(snapshot, "BYTES_AN_ENTRY", 1)  # a snapshot has some thousand
+    monkeypatch.setattr(snapshot, "BYTES_OF_AN_ENTRY", 10)  # a snapshot has some thousand
     for first in (300, 400, 500, 600):
         many = len(places(study))
         with shop(tmp_path) as study:

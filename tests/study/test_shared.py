@@ -162,6 +162,37 @@ def test_snapshots_are_kept_while_it_runs(url: str, monkeypatch: pytest.MonkeyPa
         assert store.places("shop")[0].mark.number >= 13
 
 
+def test_a_unit_is_forgotten_by_one_instance_while_another_decides(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have snapshots all along the journal, of which none may hold what was erased."""
+    monkeypatch.setattr(snapshot, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
+    monkeypatch.setattr(snapshot, "ENTRIES_PER_PAGE", 5)
+    monkeypatch.setattr(snapshot, "BYTES_OF_AN_ENTRY", 100_000)
+    monkeypatch.setattr("infex.study.known_keys.KEYS_IN_A_RUN", 8)
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as one, opened(url) as two, reading(url) as store:
+        for n in range(60):
+            study = (one, two)[n % 2]
+            study.ask(f"k{n}", unit=f"u{n % 6}")
+            study.tell(f"k{n}", float(n % 3 == 0))
+        before = store.places("shop")
+        assert len(before) > 2
+        assert one.forget("u2") == 20
+        two.ask("more", unit="u2")
+        assert two.forget("u2") == 1
+        one.ask("then")
+        assert one.digest() == two.digest() == replayed(one)
+        assert len(store.places("shop")) > 2
+        assert not [place for place in before if place.mark.number > 10 and place in store.places("shop")]
+        verdict = two.verify()
+        assert verdict.holds, verdict.why
+        assert two.explain("k50").state == "erased"
+        assert one.explain("then").proven is True
+    with opened(url) as again:
+        assert [again.ask(f"k{n}", unit=f"u{n % 6}").t for n in (0, 1, 59)] == [1, 2, 60]
+        assert again.digest() == replayed(again)
+
+
 def worker(url: str, name: str, threads: int, decisions: int, aborted: float) -> subprocess.Popen[str]:
     words = ["-m", "tests.study.shared_worker", url, "shop", name, str(threads), str(decisions), str(aborted)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

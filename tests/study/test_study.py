@@ -574,10 +574,12 @@ def test_the_last_day_before_1970_is_a_day_like_others(tmp_path: Path) -> None:
 
 def test_a_snapshot_waits_until_most_entries_are_of_decisions_that_wait_no_more() -> None:
     enough = snapshot.ENTRIES_BETWEEN_SNAPSHOTS
-    assert snapshot.is_snapshot_due(enough, 0, enough // 2)
-    assert not snapshot.is_snapshot_due(enough, 0, enough // 2 + 1)
-    assert not snapshot.is_snapshot_due(enough - 1, 0, 0)
-    assert snapshot.is_snapshot_due(21 * enough, 20 * enough, 0)  # however long the journal is
+    assert snapshot.is_snapshot_due(enough, 0, enough // 2, 0)
+    assert not snapshot.is_snapshot_due(enough, 0, enough // 2 + 1, 0)
+    assert not snapshot.is_snapshot_due(enough - 1, 0, 0, 0)
+    assert snapshot.is_snapshot_due(21 * enough, 20 * enough, 0, 0)  # however long the journal is
+    assert not snapshot.is_snapshot_due(21 * enough, 20 * enough, 0, 10**9)  # and what is written is large
+    assert snapshot.is_snapshot_due(20 * enough + 2 * 10**6, 20 * enough, 0, 10**9)
 
 
 def test_a_study_says_of_its_arms_and_explorations_what_a_bandit_says(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 // The page: who looks, what is live, and all studies at a glance. One study is in study.js.
 import { make, number } from "/chart.js";
+import { money } from "/overview.js";
 import { openStudy, refreshStudy } from "/study.js";
 
 const main = document.getElementById("main"), live = document.getElementById("live"), login = document.getElementById("login");
@@ -120,14 +121,14 @@ function card(study) {
   meter.firstChild.style.width = `${100 * share}%`;
   return make("article", { class: "card" },
     make("h2", {}, make("a", { href: `#/study/${encodeURIComponent(study.name)}` }, study.name), " ", study.paused ? make("span", { class: "badge paused" }, "paused") : null),
-    make("p", { class: "small soft" }, make("code", {}, study.policy)),
+    make("p", { class: "small soft" }, study.words),
     make("dl", { class: "figures" },
-      figure("rounds a minute", number(f.per_minute)),
+      figure("decisions a minute", number(f.per_minute)),
       figure("decisions", number(f.decisions), f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out` : ""),
       figure("explored of planned", `${number(spent.done)} of ${number(planned)}`, limit ? `limit ${number(limit.limit)}` : "", planned ? meter : null),
-      costFigure(f),
+      costFigure(study),
       figure("pending, late", `${number(f.states.pending)}, ${number(f.states.late)}`),
-      figure("mean reward", number(f.today.mean_reward), "of the last day"),
+      figure("mean reward", money(study, f.today.mean_reward), "of the last day (UTC)"),
     ),
     alarms(f.alarms),
   );
@@ -138,9 +139,9 @@ export function figure(name, value, more, extra) {
 }
 
 // What exploring has cost so far, by the estimates, against the limit that the policy sets.
-export function costFigure(f) {
-  const limit = f.limits.find((each) => each.what === "cost"), within = limit?.window ? ` in ${number(limit.window)} rounds` : "";
-  return figure("cost of exploring", number(f.exploration.cost), limit ? `limit ${number(limit.limit)}${within}` : "no limit");
+export function costFigure(study) {
+  const limit = study.figures.limits.find((each) => each.what === "cost"), within = limit?.window ? ` in ${number(limit.window)} decisions` : "";
+  return figure("cost of exploring, estimated", money(study, study.figures.exploration.cost), limit ? `limit ${money(study, limit.limit)}${within}` : "no limit");
 }
 
 export function alarms(words) {

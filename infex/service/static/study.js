@@ -1,15 +1,23 @@
-// One study: when it explores, what it plays, what came of it, why, and what an admin may change.
+// One study: an overview, then for the operator when it explores, what it plays, why, and what an admin may change.
 import { draw, duration, make, number, table, watchWide } from "/chart.js";
-import { alarms, costFigure, figure } from "/page.js";
+import { drawAttention, drawSegments, drawWinners, drawWorth, money } from "/overview.js";
+import { figure } from "/page.js";
 
 let here = null; // what is shown: the study, its places on the page, and how to ask
 const MOST_ARMS = 7, MOST_ROWS = 12, FEW_ROWS = 15, MANY_ROWS = 200;
+const HOUR = 3600, DAY = 24 * HOUR;
+const OVERVIEW = [
+  ["worth", "Is exploring worth it?", "full worth"],
+  ["attention", "What needs attention", "full"],
+  ["winners", "Which arms win, and how sure that is", "full"],
+  ["segments", "Who was shown what", "full"],
+];
 const PANELS = [
   ["when", "When it explores", "full"],
   ["shares", "Share of each arm"],
   ["estimates", "Estimates of the arms played lately, with intervals"],
   ["cost", "Cost of exploring so far"],
-  ["reward", "Mean reward, as told, those held out included"],
+  ["reward", "Mean reward"],
   ["delay", "Delay of rewards"],
   ["days", "By day"],
   ["changes", "Changes, and what was skipped", "full"],
@@ -18,7 +26,7 @@ const PANELS = [
 export function openStudy(main, study, tools) {
   here = { study, ...tools, places: {}, filters: {}, rows: "", most: FEW_ROWS };
   const place = (name, title, style) => {
-    const host = make("div", { id: name }, PANELS.some((panel) => panel[0] === name) ? make("p", { class: "small soft" }, "asking the service …") : null);
+    const host = make("div", { id: name }, [...OVERVIEW, ...PANELS].some((panel) => panel[0] === name) ? make("p", { class: "small soft" }, "asking the service …") : null);
     here.places[name] = host;
     return make("section", { class: `panel ${style || ""}`, "aria-label": title }, make("h3", {}, title), host);
   };
@@ -26,6 +34,8 @@ export function openStudy(main, study, tools) {
   main.replaceChildren(
     make("p", { class: "small" }, make("a", { href: "#/" }, "All studies")),
     here.places.head,
+    make("div", { class: "panels" }, ...OVERVIEW.map((panel) => place(...panel))),
+    make("h2", { class: "apart" }, "For the operator"),
     make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions, without those held out", "full"), here.may("admin") ? place("admin", "Change", "full") : null),
   );
   drawFilters();
@@ -42,7 +52,7 @@ export async function refreshStudy(study) {
     const decisions = (wanted) => mine.ask(`${path}/decisions?${new URLSearchParams({ most: 200, ...wanted })}`);
     const [past, all, chosen] = await Promise.all([mine.ask(`${path}/past`), decisions({}), Object.keys(some).length ? decisions(some) : null]);
     if (here !== mine) return;
-    if (past.stretches.length) drawPast(study, past, all);
+    if (past.spans.length) drawPast(study, past, all);
     else sayInPanels(past.entries < study.figures.entries ? "The journal is being read." : "No decision yet.");
     fillReasons();
     drawLatest(chosen ?? all);
@@ -53,52 +63,25 @@ export async function refreshStudy(study) {
 }
 
 function sayInPanels(words) {
-  for (const [name] of PANELS) {
+  for (const [name] of [...OVERVIEW, ...PANELS]) {
+    if (name === "attention") continue;
     delete here.places[name].chart;
+    delete here.places[name].columns;
     here.places[name].replaceChildren(make("p", { class: "small soft" }, words));
   }
 }
 
+// The policy in words stays open where its code was opened.
 function drawHead(study) {
-  const f = study.figures, spent = f.exploration;
+  const isOpen = here.places.head.querySelector("details")?.open ?? false;
+  const hadFocus = here.places.head.querySelector("summary") === document.activeElement && document.activeElement !== null;
+  const summary = make("summary", { class: "small" }, "The same as code");
   here.places.head.replaceChildren(
     make("h2", {}, study.name, " ", study.paused ? make("span", { class: "badge paused" }, "exploring is paused") : null),
-    make("p", { class: "small soft" }, make("code", {}, study.policy)),
-    make("dl", { class: "figures" },
-      figure("decisions", number(f.decisions), `${f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out; ` : ""}${number(f.per_minute)} rounds a minute`),
-      figure("explored of planned", `${number(spent.done)} of ${number(spent.planned)}`, spent.different === null ? "" : `${number(spent.different)} really different`),
-      figure("skipped", number(spent.skipped), spent.owed ? `${number(spent.owed)} to be made up` : ""),
-      figure("next due", study.paused ? "paused" : spent.next_due === null ? "–" : `round ${number(spent.next_due)}`),
-      costFigure(f),
-      figure("mean reward", number(f.today.mean_reward), "of the last day"),
-      figure(f.held_out.decisions ? "pending, with held out" : "pending", number(f.states.pending), f.states.late ? `${number(f.states.late)} late` : ""),
-      liftFigure(f.held_out),
-    ),
-    alarms(f.alarms),
-  );
-}
-
-function liftFigure(held) {
-  if (!held?.decisions) return figure("lift", "–", "nobody is held out");
-  const mine = here, answer = make("span", { id: "lift" }, mine.lift ?? "");
-  const button = make("button", { onclick: async () => {
-    button.disabled = true;
-    try {
-      mine.lift = liftWords(await mine.ask(`/v1/studies/${encodeURIComponent(mine.study.name)}/lift`));
-    } catch (error) {
-      mine.lift = error.message;
-    }
-    if (here === mine) drawHead(mine.study); // what was found stays when figures are drawn anew
-  } }, "compute");
-  return figure("lift over the held out", answer, `${number(held.decisions)} held out`, button);
-}
-
-// The difference with its interval, or why there is none; and which share of each group has a reward.
-function liftWords(lift) {
-  const percent = (share) => (share === null ? "–" : `${number(100 * share)} %`);
-  const found = lift.problem ?? `${number(lift.difference)} (${number(lift.low)} to ${number(lift.high)}).`;
-  const left = lift.left_out ? ` ${number(lift.left_out)} decisions still wait and are left out.` : "";
-  return `${found} Rewards: ${percent(lift.share)} of decisions, ${percent(lift.held_share)} of those held out.${left}`;
+    make("p", {}, study.words),
+    make("details", { open: isOpen }, summary, make("p", { class: "small" }, make("code", {}, study.policy))));
+  if (hadFocus) summary.focus();
+  drawAttention(here.places.attention, study);
 }
 
 function cumulated(values) {
@@ -111,48 +94,68 @@ function explored(mark) {
   return `explored ${mark.arm || (mark.different ? "another arm than the greedy one" : "the greedy arm")}`;
 }
 
+// Spans as one for each hour, or for each day (UTC) where there are many days; those of weeks stay.
+function grouped(spans) {
+  const extent = spans.at(-1).end - spans[0].begin, width = extent <= 3 * HOUR ? 60 : extent <= 4 * DAY ? HOUR : DAY, found = [];
+  for (const span of spans) {
+    const before = found.at(-1);
+    if (!before || Math.floor(before.begin / width) !== Math.floor(span.begin / width)) {
+      found.push({ ...span, arms: { ...span.arms } });
+      continue;
+    }
+    for (const [arm, count] of Object.entries(span.arms)) before.arms[arm] = (before.arms[arm] || 0) + count;
+    for (const name of ["decisions", "explored", "cost", "rewards", "reward", "held", "held_rewards", "held_reward"]) before[name] += span[name];
+    for (const name of ["at", "end", "last", "planned"]) before[name] = span[name];
+  }
+  return [found, width === 60 ? "by minute" : width === HOUR ? "by hour" : "by day"];
+}
+
 function drawPast(study, past, latest) {
-  const spans = past.stretches, at = spans.map((each) => each.last), spent = study.figures.exploration;
-  const due = study.paused ? null : spent.next_due, round = { label: "round", format: "count" };
+  const planned = past.spans.map((span, place) => ({ ...span, planned: past.planned?.[place] })), [spans, step] = grouped(planned);
+  const at = spans.map((each) => each.at), time = { label: "time", format: "time" }, spent = study.figures.exploration;
   const done = cumulated(spans.map((each) => each.explored)), cost = cumulated(spans.map((each) => each.cost));
-  const share = past.entries / study.figures.entries, places = here.places;
+  const share = past.entries / study.figures.entries, places = here.places, unit = study.rules.reward_unit ? ` (${study.rules.reward_unit})` : "";
+  drawWorth(places.worth, study, past);
+  drawWinners(places.winners, study, past);
+  drawSegments(places.segments, study, past);
+  const next = study.paused ? "Exploring is paused." : spent.next_due === null ? "" : `The next exploration is due in decision ${number(spent.next_due)}; ${number(spent.done)} of ${number(spent.planned)} planned are done, ${number(spent.skipped)} were skipped, ${number(spent.owed)} are to be made up.`;
+  const marks = past.marks.filter((mark) => mark.at >= at[0]).map((mark) => ({ x: mark.at, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `round ${number(mark.round)}: ${mark.explored ? explored(mark) : mark.reason}` }));
   draw(places.when, {
-    title: "Explorations planned and done, by round", at, x: { ...round, to: due ? Math.max(due, at.at(-1)) : undefined }, y: { label: "explorations" },
-    series: [{ name: "done", y: done, colour: 1 }, ...(past.planned ? [{ name: "planned", y: past.planned, colour: 7, dash: "5 4" }] : [])],
-    marks: past.marks.map((mark) => ({ x: mark.round, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `round ${number(mark.round)}: ${mark.explored ? explored(mark) : mark.reason}` })),
-    verticals: due ? [{ x: due, name: `next due: ${number(due)}` }] : [],
-    hint: share < 0.99 ? `${Math.floor(100 * share)} % of the journal is read so far; the rest follows by itself.` : undefined,
+    title: `Explorations planned and done, ${step}`, at, x: time, y: { label: "explorations" },
+    series: [{ name: "done", y: done, colour: 1 }, ...(past.planned ? [{ name: "planned", y: spans.map((each) => each.planned), colour: 7, dash: "5 4" }] : [])],
+    marks, hint: share < 0.99 ? `${Math.floor(100 * share)} % of the journal is read so far; the rest follows by itself.` : next || undefined,
     notes: [{ colour: 7, name: "tick: explored, and it was the greedy arm" }, { colour: 1, name: "tick: explored another arm" }, { colour: 6, name: "circle: skipped, point at it for the reason" }],
   });
-  drawShares(spans, at, round);
+  drawShares(spans, at, time, step);
   drawEstimates(latest);
   const limit = study.figures.limits.find((each) => each.what === "cost" && each.window === null);
   draw(places.cost, {
-    title: "Summed estimated loss of exploring, by round", height: 220, at, x: round, y: { label: "cost of exploring", name: "cost" }, series: [{ name: "cost", y: cost, colour: 1 }],
-    limits: limit ? [{ y: limit.limit, name: `limit ${number(limit.limit)}` }] : [], hint: limit ? undefined : "The policy has no limit of cost.",
+    title: "Summed estimated loss of exploring", height: 220, at, x: time, y: { label: `cost of exploring, estimated${unit}`, name: "cost" }, series: [{ name: "cost", y: cost, colour: 1 }],
+    limits: limit ? [{ y: limit.limit, name: `limit ${money(study, limit.limit)}` }] : [], hint: limit ? undefined : "The policy has no limit of cost.",
   });
+  const mean = (name, count, sum, colour, dash) => ({ name, colour, dash, y: spans.map((each) => (each[count] ? each[sum] / each[count] : null)), says: spans.map((each) => ` over ${number(each[count])} rewards`) });
   draw(places.reward, {
-    title: "Mean reward, by round", height: 220, at, x: round, y: { label: "mean reward" },
-    series: [{ name: "mean reward", y: spans.map((each) => (each.rewards ? each.reward / each.rewards : null)), says: spans.map((each) => ` over ${number(each.rewards)} rewards`), colour: 2 }],
+    title: `Mean reward of decisions, ${step}`, height: 220, at, x: time, y: { label: `mean reward of decisions taken then${unit}`, name: "mean reward" },
+    series: [mean("the study", "rewards", "reward", 2), ...(study.figures.held_out.decisions ? [mean("held out", "held_rewards", "held_reward", 7, "5 4")] : [])],
   });
   drawDelay(study.figures.delay);
-  drawDays(study.figures.days);
+  drawDays(study);
   drawChanges(past);
 }
 
-function drawShares(spans, at, round) {
+function drawShares(spans, at, time, step) {
   const totals = {};
   for (const each of spans) for (const [arm, count] of Object.entries(each.arms)) totals[arm] = (totals[arm] || 0) + count;
   const order = Object.keys(totals).sort((a, b) => totals[b] - totals[a]), top = order.slice(0, MOST_ARMS), rest = order.slice(MOST_ARMS);
   const groups = [...top.map((arm) => [arm, [arm]]), ...(rest.length ? [[`${rest.length} others`, rest]] : [])];
   let below = spans.map(() => 0);
   const series = groups.map(([name, arms], colour) => {
-    const y = spans.map((each) => arms.reduce((sum, arm) => sum + (each.arms[arm] || 0), 0) / Object.values(each.arms).reduce((sum, count) => sum + count, 0));
+    const y = spans.map((each) => (each.decisions ? arms.reduce((sum, arm) => sum + (each.arms[arm] || 0), 0) / each.decisions : null));
     const low = below, high = y.map((share, i) => low[i] + share);
     below = high;
     return { name, shape: "area", colour, y, low, high };
   });
-  draw(here.places.shares, { title: "Share of each arm, by round", height: 220, at, x: round, y: { label: "share of decisions", format: "percent", to: 1 }, series });
+  draw(here.places.shares, { title: `Share of each arm, ${step}`, height: 220, at, x: time, y: { label: "share of decisions", format: "percent", to: 1 }, series });
 }
 
 function drawEstimates(latest) {
@@ -179,16 +182,16 @@ function drawDelay(delay) {
   });
 }
 
-function drawDays(days) {
-  const rows = Object.entries(days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.rewards), number(f.mean_reward), number(f.calibration)]);
+function drawDays(study) {
+  const rows = Object.entries(study.figures.days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.rewards), money(study, f.mean_reward), number(f.calibration)]);
   here.places.days.replaceChildren(
-    table({ heads: ["day", "rounds", "explored", "rewards", "mean reward", "calibration"], rows }, "Table by day"),
+    table({ heads: ["day (UTC)", "rounds", "explored", "rewards", "mean reward", "calibration"], rows }, "Table by day"),
     make("p", { class: "tip" }, "Rounds are decisions of the policy, without those held out. Calibration: mean reward minus mean estimate; near 0 is good."));
 }
 
 function drawChanges(past) {
   const skipped = Object.entries(past.skipped).map(([reason, count]) => make("li", {}, `${number(count)} × ${reason}`));
-  const changes = past.amendments.slice(-8).reverse().map((each) => make("li", {}, `${new Date(each.at * 1000).toLocaleString()}: ${each.what}. ${each.reason}`));
+  const changes = past.amendments.slice(-8).reverse().map((each) => make("li", {}, `${new Date(each.at * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}: ${each.what}. ${each.reason}`));
   here.places.changes.replaceChildren(
     make("p", { class: "small" }, "Explorations that were due and did not happen:"), skipped.length ? make("ul", { class: "small" }, ...skipped) : make("p", { class: "small soft" }, "none"),
     make("p", { class: "small" }, "Amendments, the newest first:"), changes.length ? make("ul", { class: "small" }, ...changes) : make("p", { class: "small soft" }, "none"));
@@ -227,7 +230,7 @@ function drawLatest(latest) {
   const rows = latest.slice(0, here.most).map((each) => {
     const cell = (name, value, style = "") => make("td", { class: style, "data-name": name }, value);
     return make("tr", {}, cell("", make("button", { "data-key": each.key, title: "Why?", onclick: () => showWhy(each.key) }, each.key)), cell("round", number(each.round)), cell("arm", each.arm), cell("", each.explored ? make("strong", {}, each.reason) : each.reason),
-      cell("estimate", number(each.estimate)), cell("reward", each.reward === null ? each.state : number(each.reward)), cell("", new Date(each.at * 1000).toLocaleTimeString()));
+      cell("estimate", number(each.estimate)), cell("reward", each.reward === null ? each.state : number(each.reward)), cell("", new Date(each.at * 1000).toLocaleString("en-GB", { dateStyle: "short", timeStyle: "medium" })));
   });
   here.rows.replaceChildren(...(rows.length ? rows : [make("tr", {}, make("td", { colspan: "7", class: "soft" }, Object.keys(here.filters).length ? "none of the latest decisions is so" : "no decision yet"))]));
   if (focused) here.rows.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();

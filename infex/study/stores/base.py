@@ -18,7 +18,7 @@ SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 
 
 class Place(NamedTuple):
-    """Where a snapshot was taken: behind which entry, and (as a hash) without which erased entries before."""
+    """Where a snapshot was taken: behind which entry, and (as a hash) without which erased entries."""
 
     mark: Mark
     erased: bytes
@@ -93,9 +93,9 @@ class Store(Protocol):
     def archive(self, name: str, folder: Path, last: int) -> int:
         """Moves entries up to the `last` into files in a folder, if they are not there already; how many.
 
-        All are found as before. Those that a study looks for when it is opened stay (their key is empty, or
-        begins with "infex:"), and so does the last of all. The folder may be another than before, once all
-        files were moved there.
+        All are found as before. Those that a study looks for when it is opened stay (the first, and all whose
+        key begins with "infex:"), and so does the last of all. The folder may be another than before, once
+        all files were moved there.
         """
 
     def backup(self, path: Path) -> None:

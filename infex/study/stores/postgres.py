@@ -150,7 +150,7 @@ class PostgresStore:
                     (name, list(numbers)),
                 )
                 _drop(connection, name, learnt)
-            connection.execute("vacuum infex_entries, infex_snapshots")  # it goes out of the files too
+            connection.execute("vacuum infex_entries, infex_snapshots")  # their room may be written over
 
     def keep(
         self,

@@ -20,11 +20,11 @@ create table entries (
   number integer primary key, kind text not null, key text not null, unit text, at integer not null,
   content blob, salt blob, seal blob not null, link blob not null
 ) strict;
-create index entries_by_key on entries (key);
+create index entries_by_key on entries (key) where key <> '';
 create index entries_by_unit on entries (unit) where unit <> '';
 """
 PAGE = "where number > ? and number <= ?"
-BY_KEY = "where key in (select value from json_each(?))"
+BY_KEY = "where key in (select value from json_each(?)) and key <> ''"
 BY_UNIT = "where unit = ? and unit <> ''"
 
 
@@ -83,16 +83,19 @@ class SegmentFiles:
     def erase(self, segment: Segment, numbers: Sequence[int]) -> None:
         """Takes unit, content and salt out of entries, on disk too."""
         _refuse_missing(segment)
-        with _named(segment.path), contextlib.closing(_connected(segment.path)) as connection, connection:
-            connection.executemany(
-                "update entries set unit = null, content = null, salt = null where number = ?",
-                [(number,) for number in numbers],
-            )
+        with _named(segment.path), contextlib.closing(_connected(segment.path)) as connection:
+            with connection:
+                connection.executemany(
+                    "update entries set unit = null, content = null, salt = null where number = ?",
+                    [(number,) for number in numbers],
+                )
+            connection.execute("vacuum")  # pages may hold copies of rows that were moved to others before
 
     def discard(self, path: Path) -> None:
         """Removes a file, if there is one."""
-        for each in (path, path.with_name(f"{path.name}-journal")):
-            each.unlink(missing_ok=True)
+        with _named(path):
+            for each in (path, path.with_name(f"{path.name}-journal")):
+                each.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets go of all files."""

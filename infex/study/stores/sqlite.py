@@ -71,7 +71,7 @@ BY_KEY = (
     "indexed by entries_by_key where study = ? and key in (select value from json_each(?)) and key <> '' "
     "order by number"
 )
-ARCHIVABLE = f"study = ? and number between ? and ? and key <> '' and key not glob '{RESERVED}*'"
+ARCHIVABLE = f"study = ? and number between ? and ? and number > 1 and key not glob '{RESERVED}*'"
 ENTRIES_IN_A_SEGMENT = 1_000_000
 BY_UNIT = "indexed by entries_by_unit where study = ? and unit = ? and unit <> '' order by number"
 
@@ -171,8 +171,8 @@ class SQLiteStore:
 
     def of_keys(self, name: str, keys: Collection[str]) -> list[Entry]:
         kept = self._entries(name, BY_KEY, json.dumps(list(keys)))
-        archivable = [key for key in keys if _is_archivable(key)]
-        if not archivable:
+        archivable = [key for key in keys if key and not key.startswith(RESERVED)]
+        if not archivable:  # so that a study is opened without its archive
             return kept
         return self._with_archived(name, kept, segments.BY_KEY, json.dumps(archivable))
 
@@ -208,7 +208,7 @@ class SQLiteStore:
             while (begun := self._begin_segment(name, place, last)) is not None:
                 segment, after = begun
                 entries = self.read(name, after, segment.last - after.number)
-                self._segments.write(segment.path, (each for each in entries if _is_archivable(each.key)))
+                self._segments.write(segment.path, filter(_is_archivable, entries))
                 with self._changes() as connection:
                     study = self._id(connection, name)
                     written = "update segments set written = 1 where study = ? and first = ?"
@@ -265,8 +265,10 @@ class SQLiteStore:
         for segment in archived:
             if inside := [number for number in numbers if segment.first <= number <= segment.last]:
                 self._segments.erase(segment, inside)
-        with self._writes() as connection:  # the log still holds what was overwritten
-            _truncate_log(connection)
+        with self._writes() as connection:
+            if numbers:
+                connection.execute("vacuum")  # pages may hold copies of rows that were moved to others before
+            _truncate_log(connection)  # which still holds what was overwritten
 
     def keep(
         self,
@@ -480,9 +482,9 @@ def _end(connection: apsw.Connection, study: int | None) -> Mark:
     return BEGINNING if found is None else Mark(*found)
 
 
-def _is_archivable(key: str) -> bool:
-    """May an entry of this key be archived? Others are looked for whenever a study is opened."""
-    return bool(key) and not key.startswith(RESERVED)
+def _is_archivable(entry: Entry) -> bool:
+    """May an entry be archived? Others are looked for whenever a study is opened."""
+    return entry.number > 1 and not entry.key.startswith(RESERVED)
 
 
 def _segments(connection: apsw.Connection, study: int | None, written: bool = True) -> list[Segment]:
