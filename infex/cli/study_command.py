@@ -349,7 +349,7 @@ def add_arms(
     arms = next((given for given in (features, count) if given is not None), names)
     opened.add_arms(arms, names if features is not None and names else None, reason=reason, key=key)
     added = count or max(len(names), len(features or []))
-    _say({"study": opened.name, "added": added}, json_wanted, [f"{opened.name}: {added} arms were added"])
+    _say({"study": opened.name, "added": added}, json_wanted, [f"{opened.name}: arms added: {added}"])
 
 
 @study.command("remove-arms")
@@ -359,7 +359,7 @@ def remove_arms(opened: Any, which: tuple[str, ...], reason: str, key: str | Non
     """Takes the arms WHICH away, by label, or by number where arms have no labels."""
     names = [_label(name) for name in which]
     opened.remove_arms(names, reason=reason, key=key)
-    words = f"{opened.name}: {len(names)} arms were removed"
+    words = f"{opened.name}: arms removed: {len(names)}"
     _say({"study": opened.name, "removed": len(names)}, json_wanted, [words])
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from docs.building import pages
 from docs.building.serving import served
 from infex.cli.main import main
+from infex.service.auth import Scope
 
 PAGE = pages.DOCS / "operations.md"
 CODE = [block.code for block in pages.blocks(PAGE)]
@@ -51,22 +52,31 @@ def test_tokens_are_made_listed_and_revoked_as_shown() -> None:
 
 def every_scope() -> str:
     """A token that may do everything."""
-    scopes = [word for scope in ("decide", "reward", "read", "admin") for word in ("--scope", scope)]
+    scopes = [word for scope in Scope for word in ("--scope", str(scope))]
     return str(re.findall(r"\S{20,}", ran(["token", "make", "--db", "sqlite:///shop.db", *scopes]))[0])
 
 
 @pytest.mark.parametrize("make", [every_scope, str], ids=["with a token", "where there is none"])
-def test_what_curl_sends_is_answered_as_shown(make: Callable[[], str]) -> None:
+def test_what_curl_sends_is_answered_and_commands_run_as_shown(
+    make: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = make()
-    (shown,) = [code for code in CODE if "curl" in code]
-    first, *lines = shown.splitlines()
+    first, *lines = "\n".join(code for code in CODE if "curl" in code).splitlines()
     variables = dict(re.findall(r'(\w+)="?([^";]+)', first.partition("#")[0]))
     text = "\n".join(lines)
     for name, value in variables.items():
         text = text.replace(f"${name}", value)
     with served("--db", "sqlite:///shop.db") as url:
         asked = text.replace("http://localhost:8321", url).split("curl ")[1:]
-        begun, decided, told = [sent(shlex.split(each), token) for each in asked]
+        begun, decided, told, changed, paused = [sent(shlex.split(each), token) for each in asked]
+        monkeypatch.setenv("INFEX_TOKEN", token)
+        Path("teas.json").write_text('{"policy": "Greedy", "arms": [[1.0]]}')
+        (shown,) = [code for code in CODE if "INFEX_TOKEN" in code]
+        said = [ran(words) for words in pages.commands(shown.replace("http://localhost:8321", url))]
     assert begun["name"] == "drinks"
     assert decided["label"] in ("tea", "juice")
     assert told["state"] == "rewarded"
+    assert (changed["arms"], paused["paused"]) == (["tea", "mate"], True)
+    assert len(said) == 7
+    assert "drinks: arms added: 1" in said[3]
+    assert said[-1].startswith("holds: ")
