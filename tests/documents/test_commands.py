@@ -86,7 +86,7 @@ def test_every_command_that_is_named_somewhere_exists() -> None:
     named = [
         (path, first, second)
         for path, text in written_texts()
-        for quote, first, second in re.findall(r"(`?)\binfex ([a-z]+)(?:\s+([a-z]+)\b)?", text)
+        for quote, first, second in re.findall(r"(`?)\binfex ([a-z]+)(?:\s+([a-z]+(?:-[a-z]+)*)\b)?", text)
         if quote or first in groups
     ]
     assert len(named) > 50

@@ -58,15 +58,18 @@ def every_scope() -> str:
 @pytest.mark.parametrize("make", [every_scope, str], ids=["with a token", "where there is none"])
 def test_what_curl_sends_is_answered_as_shown(make: Callable[[], str]) -> None:
     token = make()
-    (shown,) = [code for code in CODE if "curl" in code]
-    first, *lines = shown.splitlines()
+    first, *lines = "\n".join(code for code in CODE if "curl" in code).splitlines()
     variables = dict(re.findall(r'(\w+)="?([^";]+)', first.partition("#")[0]))
     text = "\n".join(lines)
     for name, value in variables.items():
         text = text.replace(f"${name}", value)
     with served("--db", "sqlite:///shop.db") as url:
         asked = text.replace("http://localhost:8321", url).split("curl ")[1:]
-        begun, decided, told = [sent(shlex.split(each), token) for each in asked]
+        begun, decided, told, amended, paused = [
+            sent(shlex.split(each, comments=True), token) for each in asked
+        ]
     assert begun["name"] == "drinks"
     assert decided["label"] in ("tea", "juice")
     assert told["state"] == "rewarded"
+    assert amended["arms"] == ["tea", "mate"]
+    assert (amended["paused"], paused["paused"]) == (False, True)
