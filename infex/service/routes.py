@@ -254,12 +254,9 @@ class Routes:
         contents = _flag(request, "contents", False)
         if contents:
             refuse_scope(request, Scope.EXPORT)
-        key, prove, study = (
-            request.path_params["key"],
-            _flag(request, "prove", True),
-            await self._study(request),
-        )
-        work = partial(study.study.explain, key, prove=prove, contents=contents)
+        key, prove = request.path_params["key"], _flag(request, "prove", True)
+        study = (await self._study(request)).study
+        work = partial(study.explain, key, prove=prove, contents=contents)
         why = await (self._alone(work) if prove else asyncio.to_thread(work))
         return answer(ExplainAnswer(key=key, why=plain_figures(why.plain())))
 

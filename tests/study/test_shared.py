@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import infex
 from infex.cli.main import main
-from infex.errors import OtherSettings, StoreFailed, UnknownDecision
+from infex.errors import AnotherRequest, OtherSettings, StoreFailed, UnknownDecision
 from infex.study import snapshot
 from infex.study.stores.base import reading
 from infex.study.stores.postgres import PostgresStore
@@ -68,6 +68,16 @@ def test_two_share_one_study(url: str) -> None:
         assert infex.studies(url) == ["shop"]
         with pytest.raises(OtherSettings, match="seed is 7, not 8"):
             opened(url, seed=8)
+
+
+def test_an_amendment_with_a_key_is_made_once_by_whichever_instance(url: str) -> None:
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as one, opened(url) as other:
+        for study in (one, other, one):
+            study.add_arms([[0.5, 0.5]], key="spring", reason="new")
+        with pytest.raises(AnotherRequest):
+            other.add_arms([[0.5, 0.4]], key="spring", reason="new")
+        assert len(one.estimates()) == len(other.estimates()) == len(ARMS) + 1
+        assert one.digest() == other.digest() == replayed(one)
 
 
 def test_threads_of_two_instances_take_rounds_without_gaps(url: str) -> None:
