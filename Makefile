@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql prometheus node typescript demo serve-demo test lint types tests coverage tests-sweeps tests-answers tests-commands tests-rest tests-compiled wheel docs peers bench bench-service operate torture sanitize clusters clean
+.PHONY: install compiler chromium postgresql prometheus caddy node typescript demo serve-demo test lint types tests coverage tests-sweeps tests-answers tests-commands tests-rest tests-compiled wheel docs peers bench bench-service operate torture sanitize clusters clean
 
 install: compiler .venv/installed
 
@@ -34,11 +34,17 @@ postgresql:
 	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql) \
 	|| echo "*** no PostgreSQL here, and it may not be installed: studies in it cannot be tested ***" >&2
 
-# The parser of Prometheus (promtool), which the files in deploy/ are judged by: Debian's, where it is missing.
+# Prometheus, and its parser (promtool), by which the files in deploy/ are judged: Debian's, where it is missing.
 prometheus:
 	@command -v promtool >/dev/null \
 	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus) \
 	|| echo "*** no promtool here, and it may not be installed: alarms and dashboard cannot be tested ***" >&2
+
+# The balancer of deploy/, for a test that is slow: Debian's, where it is missing.
+caddy:
+	@command -v caddy >/dev/null \
+	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends caddy) \
+	|| echo "*** no caddy here, and it may not be installed: the balancer cannot be tested ***" >&2
 
 # What the client in TypeScript is compiled and tested with: Debian's Node, where it is missing, and the compiler it pins.
 node:
@@ -140,7 +146,7 @@ peers:
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python -W ignore -m benchmarks.peers
 
-torture: install
+torture: install caddy
 	$(BIN)/python -m pytest -m slow
 
 # The numerical part of the suite on a core whose indices are checked, and on one with AddressSanitizer: each is built into an

@@ -134,7 +134,7 @@ def columns_of(arms: npt.ArrayLike, *, dim: int | None = None, rescale: bool | N
     with np.errstate(over="ignore"):
         long = np.linalg.norm(rows, axis=1) > 1.0 + ROUNDING
     if not rescale:
-        offer = "" if rescale is None else ", or say rescale=True"
+        offer = "" if rescale is None else ", or say `rescale`"
         _refuse(rows, long, f"must be no longer than 1 (divide all arms by the greatest length{offer})")
     elif long.any():
         rows = rows.copy()

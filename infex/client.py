@@ -405,7 +405,7 @@ def _awaited(
     """A verb of a study that is awaited, while a thread sends it."""
 
     @functools.wraps(verb)
-    async def call(study: AsyncRemoteStudy, *words: P.args, **more: P.kwargs) -> T:
+    async def call(study: AsyncRemoteStudy, /, *words: P.args, **more: P.kwargs) -> T:
         threads = study.deciding if deciding else study.threads
         return await _in_thread(threads, verb, study.study, *words, **more)
 

@@ -472,7 +472,7 @@ def mask_of(allowed: npt.ArrayLike, count: int) -> Bools:
     except ValueError:
         raise InvalidArms(f"{must}, got {brief(allowed)}") from None
     if mask.dtype != np.bool_ or mask.shape != (count,) or is_masked(allowed):
-        raise InvalidArms(f"{must}, got {mask.dtype} of the shape {mask.shape}: {brief(mask.tolist())}")
+        raise InvalidArms(f"{must}, got {brief(mask.tolist())}")
     return shown(mask)
 
 

@@ -32,7 +32,9 @@ COMMANDS = {  # practitioners' commands first; those of the group `lab` are call
     "plan": Entry("plan_command", "experiments", "How rarely may I explore?"),
     "evaluate": Entry("evaluate_command", "experiments", "What does my log say of another policy?"),
     "log": Entry("log_command", "experiments", "Logs of other programs as Parquet, and back."),
-    "study": Entry("study_command", "study", "Studies: list, show, explain, verify, export, back up."),
+    "study": Entry(
+        "study_command", "study", "Studies: explain, verify, correct, erase, change, export, back up."
+    ),
     "serve": Entry("serve_command", "service", "Decisions over HTTP, and a page that shows them."),
     "token": Entry("token_command", "service", "Who may call a service, and for what."),
     "reproduce": Entry("lab_command", "experiments", "The paper's experiment, in a folder with a report."),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import json
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +16,89 @@ from infex.cli.options import FILE
 from infex.cli.output import as_json
 
 Command = Callable[..., None]
+SECONDS_TO_ANSWER = 30.0  # of a service; what reads a whole journal may take longer
 
 
 @click.group()
 def study() -> None:
     """Studies: bandits with a journal.
 
-    URL is sqlite:///file.db or postgresql://user@host/database. What only reads works beside the process that
-    has a study open.
+    URL is sqlite:///file.db, postgresql://user@host/database, or the http:// address of a service, whose
+    token is --token or INFEX_TOKEN. Through a service nothing has to be stopped; one process alone may open a
+    file of SQLite to write. What only reads works beside it. list, show, log, backup and restore need the
+    database itself.
     """
 
 
 def _json(command: Command) -> Command:
     return click.option("--json", "json_wanted", is_flag=True, help="Print JSON.")(command)
+
+
+def _at_study(reads: bool = False) -> Callable[[Command], Command]:
+    """Gives a command the study that URL and NAME say; what only `reads` works beside whoever has it open."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(url: str, name: str, token: str | None, **words: Any) -> None:
+            with _opened(url, name, token, reads) as found:
+                command(found, **words)
+
+        return _place(_json(run))
+
+    return decorate
+
+
+def _place(command: Command) -> Command:
+    words = "Of the service at an http:// address; better in INFEX_TOKEN."
+    option = click.option("--token", envvar="INFEX_TOKEN", help=words)
+    return click.argument("url")(click.argument("name")(option(command)))
+
+
+@contextlib.contextmanager
+def _opened(url: str, name: str, token: str | None, reads: bool, **settings: Any) -> Iterator[Any]:
+    """A study with its verbs: of a service, as its store has it, or opened here; begun, with settings."""
+    if url.startswith(("http://", "https://")):
+        from infex.client import Client
+
+        with Client(url, token, seconds=SECONDS_TO_ANSWER) as client:
+            yield client.open(name, **settings) if settings else client.study(name)
+    elif reads:
+        from infex.study.inspection import stored_study
+
+        with stored_study(url, name) as stored:
+            yield stored
+    else:
+        from infex.study.study import Study
+
+        with Study.open(url, name, **settings) as here:
+            yield here
+
+
+def _amends(command: Command) -> Command:
+    """The options that all amendments have."""
+    key = "Makes it once, however often it is sent; another amendment under it is refused."
+    command = click.option("--key", help=key)(command)
+    reason = "Why it is changed; it is kept in the journal."
+    return _at_study()(click.option("--reason", required=True, help=reason)(command))
+
+
+def _label(text: str) -> str | int:
+    """A label, or the number of an arm: what is written as a number is one, unless it is in quotes."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else text
+
+
+def _plain_json(name: str, text: str | None) -> Any:
+    """What an option says in JSON."""
+    from infex.errors import InvalidSetting
+
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        raise InvalidSetting(f"{name} must be JSON, got {text!r}") from None
 
 
 def _say(found: Any, json_wanted: bool, lines: list[str]) -> None:
@@ -85,19 +157,35 @@ def _entry(row: dict[str, Any], contents: bool) -> str:
     return f"{row['entry']:>8}  {row['at']}  {row['kind']:<10}  {row['key']}{content}"
 
 
+@study.command("open")
+@_place
+@click.option("--settings", type=FILE, required=True, help="JSON with the fields of POST /v1/studies.")
+@_json
+def open_study(url: str, name: str, token: str | None, settings: Path, json_wanted: bool) -> None:
+    """Begins the study NAME, or finds it, if it has these settings.
+
+    \b
+    {"policy": "Infex(LinUCB, every(50))", "arms": [[1, 0], [0, 1]], "labels": ["tea", "juice"]}
+    """
+    from infex.errors import InvalidSetting
+    from infex.service.schemas import BodyDecoder, StudyRequest
+
+    given = _plain_json(f"the content of {settings}", settings.read_text())
+    if not isinstance(given, dict):
+        raise InvalidSetting(f"{settings} must have an object of JSON, with the settings by name")
+    request = BodyDecoder(StudyRequest).decode(json.dumps(given | {"name": name}).encode())
+    with _opened(url, name, token, False, **request.settings()) as opened:
+        entries = opened.metrics()["entries"]
+    _say({"study": name, "entries": entries}, json_wanted, [f"{name}: {entries} entries"])
+
+
 @study.command()
-@click.argument("url")
-@click.argument("name")
+@_at_study(reads=True)
 @click.argument("key")
 @click.option("--contents", is_flag=True, help="Show the context and the unit too.")
-@_json
-def explain(url: str, name: str, key: str, contents: bool, json_wanted: bool) -> None:
+def explain(opened: Any, key: str, contents: bool, json_wanted: bool) -> None:
     """Why a decision was taken, decided once more from the journal to prove it."""
-    from infex.study.explain import explain as explanation_of
-    from infex.study.stores.base import reading
-
-    with reading(url, name) as store:
-        found = explanation_of(store, name, {}, key, contents).plain()
+    found = opened.explain(key, contents=contents)
     _say(found, json_wanted, _explained(found))
 
 
@@ -118,50 +206,39 @@ def _explained(found: dict[str, Any]) -> list[str]:
 
 def _offered(offer: dict[str, Any], played: bool) -> str:
     label = offer["arm"] if offer["label"] is None else offer["label"]
-    interval = f"{offer['low']:.4g} to {offer['high']:.4g}"
+    low, high = (f"{end:.4g}" if end is not None else "no end" for end in (offer["low"], offer["high"]))
+    interval = f"{low} to {high}"
     return f"  {'*' if played else ' '} {label}: {offer['estimate']:.4g} ({interval})"
 
 
 @study.command()
-@click.argument("url")
-@click.argument("name")
+@_at_study(reads=True)
 @click.option("--out", type=FILE, required=True, help="A file of Parquet.")
-@_json
-def export(url: str, name: str, out: Path, json_wanted: bool) -> None:
+def export(opened: Any, out: Path, json_wanted: bool) -> None:
     """Writes all decisions with their rewards as a log in Parquet.
 
     The column held_out says which were for units that are held out.
     """
-    from infex.study.export import export as write
-    from infex.study.stores.base import reading
-
-    with reading(url, name) as store:
-        count, held = write(store, name, {}, out)
-    words = f"{count} decisions in {out}, {held} of them for units that are held out"
-    _say({"rows": count, "held_out": held, "file": str(out)}, json_wanted, [words])
+    found = opened.export(out)
+    words = f"{found['rows']} decisions in {out}, {found['held_out']} of them for units that are held out"
+    _say(found | {"file": str(out)}, json_wanted, [words])
 
 
 @study.command()
-@click.argument("url")
-@click.argument("name")
+@_at_study(reads=True)
 @click.option("--checkpoint", help="What `show` or `verify` printed before, kept elsewhere.")
-@_json
-def verify(url: str, name: str, checkpoint: str | None, json_wanted: bool) -> None:
+def verify(opened: Any, checkpoint: str | None, json_wanted: bool) -> None:
     """Replays the whole journal and compares every decision; names the first entry that does not fit.
 
     The exit code is 1 if one does not.
     """
-    from infex.study.stores.base import reading
-    from infex.study.verify import verify as verdict_of
-
-    with reading(url, name) as store:
-        found = verdict_of(store, name, {}, checkpoint)
-    counts = f"{found.entries} entries, {found.decisions} decisions, {found.proven} proven"
-    if found.unproven:
-        counts += f", {found.unproven} that rest on what was erased since"
-    lines = [f"holds: {counts}" if found.holds else f"does not hold: {found.why}"]
-    _say(found, json_wanted, [*lines, f"checkpoint {found.checkpoint}"])
-    if not found.holds:
+    found = opened.verify(checkpoint)
+    counts = f"{found['entries']} entries, {found['decisions']} decisions, {found['proven']} proven"
+    if found["unproven"]:
+        counts += f", {found['unproven']} that rest on what was erased since"
+    lines = [f"holds: {counts}" if found["holds"] else f"does not hold: {found['why']}"]
+    _say(found, json_wanted, [*lines, f"checkpoint {found['checkpoint']}"])
+    if not found["holds"]:
         sys.exit(1)
 
 
@@ -211,70 +288,153 @@ def restore(file: Path, url: str, json_wanted: bool) -> None:
 
 
 @study.command()
-@click.argument("url")
-@click.argument("name")
-@click.option("--policy", required=True, help='Such as "Infex(LinUCB, every(50))" or "my.rules:Mine(c=3)".')
-@click.option("--reason", required=True, help="Why it is changed; it is kept in the journal.")
-@_json
-def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> None:
-    """Puts another policy in force, as an entry of the journal."""
+@_amends
+@click.option(
+    "--policy", help='Such as "Infex(LinUCB, every(50))"; not through a service: "my.rules:Mine(c=3)".'
+)
+@click.option("--allowed", help="May exploring try this arm? JSON, one for each: [true, false].")
+@click.option("--pending", help="How decisions that wait for their rewards count: narrow or ignore.")
+@click.option(
+    "--freeze", is_flag=True, help="Those held out get the greedy arm of the present state from now on."
+)
+def amend(
+    opened: Any,
+    policy: str | None,
+    allowed: str | None,
+    pending: str | None,
+    freeze: bool,
+    reason: str,
+    key: str | None,
+    json_wanted: bool,
+) -> None:
+    """Puts another policy in force, and other settings, as entries of the journal."""
+    changes = {
+        "policy": None if policy is None else _policy(policy),
+        "allowed": _plain_json("--allowed", allowed),
+        "pending": pending,
+        "freeze": freeze or None,
+    }
+    given = {field: to for field, to in changes.items() if to is not None}
+    opened.amend(**given, reason=reason, key=key)
+    words = f"{opened.name}: changed {', '.join(given)}"
+    _say({"study": opened.name, "changed": list(given)}, json_wanted, [words])
+
+
+def _policy(text: str) -> Any:
     from infex.errors import InvalidSetting
     from infex.lab.expressions import read
-    from infex.study.study import Study
 
-    chosen = read(policy, "policy")
+    chosen = read(text, "policy")
     if len(chosen) != 1:
-        raise InvalidSetting(f"{policy!r} names {len(chosen)} policies: one is to be in force")
-    with Study.open(url, name) as opened:
-        opened.amend(policy=chosen[0].make(), reason=reason)
-    _say({"study": name, "policy": policy}, json_wanted, [f"{policy} is in force"])
+        raise InvalidSetting(f"{text!r} names {len(chosen)} policies: one is to be in force")
+    return chosen[0].make()
+
+
+@study.command("add-arms")
+@_amends
+@click.argument("labels", nargs=-1)
+@click.option("--rows", help="The features of each new arm, where arms have some: [[0.6, 0.8]].")
+@click.option("--count", type=click.IntRange(min=1), help="How many, where a map has arms without labels.")
+def add_arms(
+    opened: Any,
+    labels: tuple[str, ...],
+    rows: str | None,
+    count: int | None,
+    reason: str,
+    key: str | None,
+    json_wanted: bool,
+) -> None:
+    """Puts new arms behind those there are: by their LABELS, by --rows, or both."""
+    names, features = [_label(label) for label in labels], _plain_json("--rows", rows)
+    arms = next((given for given in (features, count) if given is not None), names)
+    opened.add_arms(arms, names if features is not None and names else None, reason=reason, key=key)
+    added = count or max(len(names), len(features or []))
+    _say({"study": opened.name, "added": added}, json_wanted, [f"{opened.name}: {added} arms were added"])
+
+
+@study.command("remove-arms")
+@_amends
+@click.argument("which", nargs=-1, required=True)
+def remove_arms(opened: Any, which: tuple[str, ...], reason: str, key: str | None, json_wanted: bool) -> None:
+    """Takes the arms WHICH away, by label, or by number where arms have no labels."""
+    names = [_label(name) for name in which]
+    opened.remove_arms(names, reason=reason, key=key)
+    words = f"{opened.name}: {len(names)} arms were removed"
+    _say({"study": opened.name, "removed": len(names)}, json_wanted, [words])
+
+
+@study.command()
+@_amends
+@click.option("--more", type=click.IntRange(min=0), help="So many features, where they have no names.")
+@click.option("--number", "numbers", type=(str, float, float), multiple=True, metavar="NAME LOW HIGH")
+@click.option("--category", "categories", type=(str, str), multiple=True, metavar="NAME VALUE")
+@click.option("--longest", type=float, help="How long a context may be from now on.")
+def extend(
+    opened: Any,
+    more: int | None,
+    numbers: tuple[tuple[str, float, float], ...],
+    categories: tuple[tuple[str, str], ...],
+    longest: float | None,
+    reason: str,
+    key: str | None,
+    json_wanted: bool,
+) -> None:
+    """Adds features to contexts or arms; a category that is there gets further values."""
+    values: dict[str, list[str | int]] = {}
+    for category, value in categories:
+        values.setdefault(category, []).append(_label(value))
+    given: dict[str, Any] = {"numbers": {feature: (low, high) for feature, low, high in numbers}}
+    given |= {"more": more, "categories": values, "longest": longest}
+    given = {word: to for word, to in given.items() if to not in (None, {})}
+    opened.extend(**given, reason=reason, key=key)
+    words = f"{opened.name}: extended by {', '.join(given)}"
+    _say({"study": opened.name, "extended": given}, json_wanted, [words])
+
+
+@study.command()
+@_amends
+def pause(opened: Any, reason: str, key: str | None, json_wanted: bool) -> None:
+    """Skips all explorations that are due from now on, until `resume`."""
+    opened.pause(reason, key=key)
+    _say({"study": opened.name, "paused": True}, json_wanted, [f"{opened.name}: exploring is paused"])
+
+
+@study.command()
+@_amends
+def resume(opened: Any, reason: str, key: str | None, json_wanted: bool) -> None:
+    """Goes on with exploring as the policy says."""
+    opened.resume(reason, key=key)
+    _say({"study": opened.name, "paused": False}, json_wanted, [f"{opened.name}: exploring goes on"])
 
 
 @study.command(context_settings={"ignore_unknown_options": True})  # a reward may begin with a minus
-@click.argument("url")
-@click.argument("name")
+@_at_study()
 @click.argument("key")
 @click.argument("reward", type=float)
 @click.option("--reason", default="", help="Why; it is kept in the journal.")
-@_json
-def correct(url: str, name: str, key: str, reward: float, reason: str, json_wanted: bool) -> None:
-    """Puts the reward of the decision KEY right, as if REWARD had been told in the first place.
-
-    A database of PostgreSQL may be in use meanwhile; one of SQLite must not be open in another process.
-    """
-    from infex.study.study import Study
-
-    with Study.open(url, name) as opened:
-        state = str(opened.correct(key, reward, reason=reason))
+def correct(opened: Any, key: str, reward: float, reason: str, json_wanted: bool) -> None:
+    """Puts the reward of the decision KEY right, as if REWARD had been told in the first place."""
+    state = str(opened.correct(key, reward, reason=reason))
     found = {"key": key, "reward": reward, "state": state}
     _say(found, json_wanted, [f"{key}: the reward is {reward:g} ({state})"])
 
 
 @study.command()
-@click.argument("url")
-@click.argument("name")
+@_at_study()
 @click.argument("unit")
 @click.option("--reason", default="", help="Why; it is kept in the journal.")
-@_json
-def forget(url: str, name: str, unit: str, reason: str, json_wanted: bool) -> None:
+def forget(opened: Any, unit: str, reason: str, json_wanted: bool) -> None:
     """Erases all that is kept of UNIT: contexts, decisions and rewards.
 
     The keys of its decisions stay in the journal.
     """
-    from infex.study.study import Study
-
-    with Study.open(url, name) as opened:
-        count = opened.forget(unit, reason=reason)
+    count = opened.forget(unit, reason=reason)
     _say({"erased": count}, json_wanted, [f"{count} entries were erased"])
 
 
 @study.command()
-@click.argument("url")
-@click.argument("name")
-@_json
-def metrics(url: str, name: str, json_wanted: bool) -> None:
+@_at_study(reads=True)
+def metrics(opened: Any, json_wanted: bool) -> None:
     """Figures for operations: rewards by state, delays, exploration, days."""
-    from infex.study.inspection import metrics_at
-
-    found = metrics_at(url, name, int(time.time() * 1_000_000))
+    found = opened.metrics()
     _say(found, json_wanted, [f"{word}: {value}" for word, value in found.items()])

@@ -47,7 +47,7 @@ class Service:
         self.studies = Studies(url, limits)
         self._store = StoreHealth(self.studies)
         self._feed = Feed(self.studies, self._store, limits)
-        metrics = Metrics(self.studies, self._store, tokens)
+        metrics = Metrics(self.studies, self._store, tokens, limits)
         described = Endpoint(
             method="GET", path="/openapi.json", scope=None, respond=self.openapi, gives=dict[str, Any]
         )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import shutil
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
 
@@ -20,10 +23,13 @@ from prometheus_client.registry import Collector
 
 from infex.errors import StoreFailed
 from infex.service.auth import TokenFile
-from infex.service.studies import StoreHealth, Studies
+from infex.service.schemas import ServiceLimits
+from infex.service.studies import ServedStudy, StoreHealth, Studies
+from infex.study.stores.base import sqlite_path
 
 SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.5, 1.0, 5.0, 30.0)
 MEDIA_TYPE = CONTENT_TYPE_LATEST
+MOST_ARMS = 20  # of a study, each with a line of its own
 EXPLORATIONS = ("planned", "done", "skipped", "made_up", "owed", "dropped", "different")
 
 Figures = dict[str, Any]
@@ -64,15 +70,20 @@ GAUGES: list[Family] = [
      lambda figures: [([], _last_day(figures).get("calibration"))]),
     ("infex_residual_drift", "Recent residuals from all, in standard errors.", [],
      lambda figures: [([], figures["residuals"]["z"])]),
+    ("infex_recent_share", "Share of an arm in the latest 1,000 decisions, without those held out: of "
+     "studies whose arms have labels, the 20 arms played most and all `other`.", ["arm"],
+     lambda figures: [([arm], share) for arm, share in figures["shares"].items()]),
 ]
 # fmt: on
 
 
 @final
 class Metrics:
-    """All figures; a label is a study, an address or a status, never a key or a person."""
+    """All figures; a label is a study, one of its arms, an address or a status, never a key or a person."""
 
-    def __init__(self, studies: Studies, store: StoreHealth, tokens: TokenFile) -> None:
+    def __init__(
+        self, studies: Studies, store: StoreHealth, tokens: TokenFile, limits: ServiceLimits
+    ) -> None:
         self._registry, self._store = CollectorRegistry(), store
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -91,6 +102,10 @@ class Metrics:
             "infex_store_up", "1 if the store can be read and written, 0 if not.", registry=self._registry
         )
         up.set_function(lambda: float(store.up))
+        most = Gauge(
+            "infex_pending_limit", "Pending decisions that a study may have.", registry=self._registry
+        )
+        most.set(limits.pending)
 
     def answered(self, address: str, status: int, seconds: float) -> None:
         """Counts a request that was answered."""
@@ -135,6 +150,11 @@ class StudyCollector(Collector):
         yield CounterMetricFamily(
             "infex_store_failures", "Requests and checks that the store failed.", value=self._store.failures
         )
+        path = sqlite_path(self._studies.url)
+        with contextlib.suppress(OSError):  # its folder is gone: `infex_store_up` says so
+            if path is not None:
+                free, words = shutil.disk_usage(path.parent).free, "Free bytes where the database is."
+                yield GaugeMetricFamily("infex_store_free_bytes", words, value=free)
         words = "Times that no valid token was left, so that every request was refused until one was made."
         yield CounterMetricFamily("infex_shut", words, value=self._tokens.times_shut)
 
@@ -143,9 +163,20 @@ class StudyCollector(Collector):
             if self._studies.shared and not self._store.up:
                 return
             try:
-                yield served.name, served.study.metrics()
+                yield served.name, served.study.metrics() | {"shares": _shares(served)}
             except StoreFailed as error:
                 self._store.failed(error)
+
+
+def _shares(served: ServedStudy) -> dict[str, float]:
+    """The shares of arms lately: of a study whose requests bring their arms there would be too many."""
+    if served.study.summary().labels is None:
+        return {}
+    recent = served.history.recent()
+    most = Counts(each.arm for each in recent).most_common(MOST_ARMS)
+    shares = {arm: count / len(recent) for arm, count in most}
+    rest = 1.0 - sum(shares.values()) if recent else 0.0
+    return shares | ({"other": shares.get("other", 0.0) + rest} if rest > 1e-9 else {})
 
 
 def _filled(

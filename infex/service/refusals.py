@@ -42,6 +42,7 @@ EXPECTED_OF: dict[type[InfexError], str] = {
     errors.AlreadyTold: "the same reward again, or none; to put it right: POST .../corrections",
     errors.OtherSettings: "the settings it was begun with, or another name; changes are amendments",
     errors.NotReady: "the same again, later",
+    errors.Overloaded: "the same again, later",
     errors.StoreFailed: "the same again with the same key, later: what was refused may still take effect",
 }
 MESSAGE_OF: dict[type[InfexError], str] = {

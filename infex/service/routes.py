@@ -17,6 +17,8 @@ import msgspec
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Send
+from starlette.types import Scope as ASGIScope
 
 from infex.errors import InfexError, InvalidBody, NotReady, Overloaded
 from infex.service.auth import Scope
@@ -431,8 +433,22 @@ def _flag(request: Request, name: str, default: bool) -> bool:
     return text == "true"
 
 
+@final
+class FileResponse(StreamingResponse):
+    """Sends a file, and closes it, also if whoever asked for it goes away."""
+
+    def __init__(self, file: BinaryIO, headers: Mapping[str, str]) -> None:
+        parts = iter(lambda: file.read(BYTES_AT_ONCE), b"")
+        super().__init__(parts, media_type=PARQUET, headers=headers)
+        self._file = file
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        with self._file:
+            await super().__call__(scope, receive, send)
+
+
 def _exported(served: ServedStudy) -> Response:
-    """The log of a study as a response, from a file without a name: it is gone when it is closed."""
+    """The log of a study as a response, from a file without a name: it is gone once it is closed."""
     try:
         with tempfile.TemporaryDirectory(prefix="infex-") as folder:
             path = Path(folder) / "log.parquet"
@@ -447,13 +463,7 @@ def _exported(served: ServedStudy) -> Response:
         "infex-rows": str(rows),
         "infex-held-out": str(held_out),
     }
-    return StreamingResponse(_parts(file), media_type=PARQUET, headers=headers)
-
-
-def _parts(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        while part := file.read(BYTES_AT_ONCE):
-            yield part
+    return FileResponse(file, headers)
 
 
 def _key(own: str | None, header: str | None, field: str) -> str:

@@ -406,6 +406,8 @@ def _misfit(words: str, body: bytes) -> InvalidBody:
         what = TYPE_NAME.sub(lambda name: TYPE_NAMES[name[1]], what).replace("`", "")
         message = f"{what} in {path[:LONGEST_SHOWN] or 'body'}"
         expected = "a finite number" if "out of range" in what else what.removeprefix("Expected ")
+        if what.startswith("Invalid enum value"):
+            expected = "one of the values in /openapi.json"
         expected = expected.split(", got ")[0]
     field = path[:LONGEST_SHOWN] or "body"
     return InvalidBody(message, field=field, expected=expected, value=_value_at(path, body))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import msgspec
 
 from infex.errors import InvalidSetting
-from infex.study.events import Amended, EventKind, Opened, content_of
-from infex.study.explain import time_of
+from infex.study.events import MICROSECONDS, Amended, EventKind, Opened, content_of
+from infex.study.explain import explain, time_of
+from infex.study.export import export
 from infex.study.journal import BEGINNING, Entry, copy_journal
 from infex.study.metrics import count_by_age
 from infex.study.snapshot import load_state, without_erased
-from infex.study.stores.base import open_store, reading, without_password
+from infex.study.stores.base import Store, open_store, reading, without_password
+from infex.study.verify import verify
 
 
 def list_studies(url: str) -> list[dict[str, Any]]:
@@ -70,11 +74,37 @@ def _row(entry: Entry, contents: bool) -> dict[str, Any]:
     return row
 
 
-def metrics_at(url: str, name: str, now: int) -> dict[str, Any]:
-    """The figures of a study, with ages at a time in microseconds."""
+@final
+class StoredStudy:
+    """A study as its store has it: the verbs of a `RemoteStudy` that only read, which answer plain data."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.name, self._store = name, store
+
+    def explain(self, key: str, *, prove: bool = True, contents: bool = False) -> dict[str, Any]:
+        """Why a decision was taken."""
+        return explain(self._store, self.name, {}, key, contents, prove).plain()
+
+    def verify(self, checkpoint: str | None = None) -> dict[str, Any]:
+        """What replaying the whole journal finds."""
+        verdict = verify(self._store, self.name, {}, checkpoint)
+        return {"holds": verdict.holds, **verdict._asdict()}
+
+    def export(self, path: Path) -> dict[str, int]:
+        """Writes all decisions with their rewards as a log in Parquet; how many."""
+        return export(self._store, self.name, {}, path)._asdict()
+
+    def metrics(self) -> dict[str, Any]:
+        """The figures of the study, with ages as of now."""
+        figures, times = load_state(self._store, self.name, {}, knows_keys=False)[0].metrics()
+        return figures | {"pending_by_age": count_by_age(times, int(time.time() * MICROSECONDS))}
+
+
+@contextlib.contextmanager
+def stored_study(url: str, name: str) -> Iterator[StoredStudy]:
+    """A study that is read beside the process that has it open."""
     with reading(url, name) as store:
-        figures, times = load_state(store, name, {}, knows_keys=False)[0].metrics()
-    return figures | {"pending_by_age": count_by_age(times, now)}
+        yield StoredStudy(store, name)
 
 
 def back_up(url: str, path: Path) -> list[str]:

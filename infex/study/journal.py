@@ -39,7 +39,9 @@ class Mark(NamedTuple):
         except ValueError:
             found = Mark(0, b"")
         if found.number < 1 or len(found.link) != HASH_SIZE:
-            raise InvalidSetting(f"a checkpoint is a number, a colon and {2 * HASH_SIZE} hexadecimal digits")
+            raise InvalidSetting(
+                f"a checkpoint must be a number, a colon and {2 * HASH_SIZE} hexadecimal digits"
+            )
         return found
 
 

@@ -14,9 +14,11 @@ import infex
 from infex import features
 from infex.cli.main import main
 from infex.errors import DamagedJournal
+from infex.service.auth import TokenFile
 from infex.study.journal import BEGINNING, Draft, linked
 from infex.study.stores.sqlite import SQLiteStore
 from infex.study.study import Study
+from tests.service.serving_here import served, serving
 from tests.stateful import Counting
 from tests.study.studies import ARMS, POLICY, entries_of, replayed, shop, url_in
 
@@ -182,7 +184,7 @@ def test_verify_names_the_first_entry_that_does_not_fit(tmp_path: Path) -> None:
         in run("verify", url, "forged", "--checkpoint", f"3:{'00' * 32}", code=1)["why"]
     )
     assert run("verify", url, "shop", "--checkpoint", kept)["entry"] is None
-    assert "a checkpoint is a number" in words_of("verify", url, "shop", "--checkpoint", "x", code=2)
+    assert "a checkpoint must be a number" in words_of("verify", url, "shop", "--checkpoint", "x", code=2)
     with sqlite3.connect(tmp_path / "shop.db") as database:
         database.execute("update entries set content = x'00' where study = 1 and number = 5")
     assert run("verify", url, "shop", code=1)["entry"] == 5
@@ -323,3 +325,137 @@ def test_journals_that_are_whole_are_opened_whatever_snapshots_there_are(tmp_pat
         for name in ("shop", "short"):
             assert run("verify", place, name)["entry"] is None
             infex.Study.open(place, name).close()
+
+
+SETTINGS = {
+    "policy": "Infex(LinUCB, every(3))",
+    "features": infex.to_record(features.disjoint(["tea", "juice"], context=VISITOR)),
+    "seed": 7,
+    "holdout": 0.2,
+}
+OPERATIONS: list[list[str]] = [
+    ["correct", "SHOP", "k1", "-0.25", "--reason", "the goods came back"],
+    ["correct", "SHOP", "k1", "-0.25"],
+    ["add-arms", "SHOP", "mate", '"7"', "--reason", "new", "--key", "spring"],
+    ["add-arms", "SHOP", "mate", '"7"', "--reason", "new", "--key", "spring"],
+    ["remove-arms", "SHOP", "juice", '"7"', "--reason", "sold out"],
+    ["extend", "SHOP", "--number", "visits", "0", "10", "--category", "country", "IT", "--reason", "known"],
+    ["amend", "SHOP", "--policy", "Infex(LinTS, every(2))", "--allowed", "[true, false]", "--reason", "more"],
+    ["amend", "SHOP", "--pending", "ignore", "--freeze", "--reason", "from here"],
+    ["pause", "SHOP", "--reason", "a holiday"],
+    ["resume", "SHOP", "--reason", "over"],
+    ["forget", "SHOP", "u2", "--reason", "asked for it"],
+    ["explain", "SHOP", "k3", "--contents"],
+    ["explain", "SHOP", "k4"],
+    ["verify", "SHOP"],
+    ["export", "SHOP", "--out", "OUT"],
+    ["metrics", "SHOP"],
+]
+REFUSED: list[list[str]] = [
+    ["correct", "SHOP", "nobody", "1"],
+    ["remove-arms", "SHOP", "beer", "--reason", "r"],
+    ["remove-arms", "SHOP", "tea", "mate", "--reason", "r"],
+    ["add-arms", "SHOP", "tea", "--reason", "r"],
+    ["add-arms", "SHOP", "x", "--rows", "[[0.5]]", "--reason", "r"],
+    ["extend", "SHOP", "--more", "1", "--reason", "r"],
+    ["pause", "SHOP", "--reason", "other", "--key", "spring"],
+    ["verify", "SHOP", "--checkpoint", "x"],
+    ["explain", "SHOP", "nobody"],
+]
+DIFFERENT = ("at", "told_at", "file", "checkpoint", "entries", "digest", "delay", "days", "pending_by_age")
+
+
+def same_everywhere(found: dict[str, Any]) -> dict[str, Any]:
+    """What does not hold a time or a path."""
+    return {word: value for word, value in found.items() if word not in DIFFERENT}
+
+
+def operate(url: str, folder: Path) -> list[Any]:
+    """What the commands print of a study at a URL."""
+
+    def said(words: list[str]) -> list[str]:
+        places = {"SHOP": [url, "shop"], "OUT": [str(folder / "out.parquet")]}
+        return [part for word in words for part in places.get(word, [word])]
+
+    file = folder / "settings.json"
+    file.write_text(json.dumps(SETTINGS))
+    assert run(*said(["open", "SHOP", "--settings", str(file)])) == {"study": "shop", "entries": 1}
+    opened: Any = infex.Client(url) if url.startswith("http") else None
+    study = opened.study("shop") if opened else Study.open(url, "shop")
+    for n in range(12):
+        study.ask(f"k{n}", context={"age": 20 + n, "country": "FR"}, unit=f"u{n % 4}")
+        study.tell(f"k{n}", n % 3 / 2)
+    (opened or study).close()
+    found = [run(*said(words)) for words in OPERATIONS]
+    return [*found, *(words_of(*said(words), code=2).splitlines()[-1] for words in REFUSED)]
+
+
+def test_commands_do_the_same_through_a_service_and_on_a_database(tmp_path: Path) -> None:
+    (tmp_path / "alone").mkdir()
+    with served(tmp_path) as url:
+        there = operate(url, tmp_path)
+    here = operate(f"sqlite:///{tmp_path}/alone/shop.db", tmp_path / "alone")
+    for words, ours, theirs in zip([*OPERATIONS, *REFUSED], here, there, strict=True):
+        if isinstance(ours, str):
+            assert theirs == ours, words
+            continue
+        if words[0] == "metrics":  # a service has some figures of its own beside these
+            theirs = {word: theirs[word] for word in ours}
+        assert same_everywhere(theirs) == same_everywhere(ours), words
+    databases = (f"sqlite:///{folder}/shop.db" for folder in (tmp_path, tmp_path / "alone"))
+    with Study.open(next(databases), "shop") as one, Study.open(next(databases), "shop") as other:
+        assert one.bandit().digest() == other.bandit().digest()
+        assert replayed(one) == one.digest()
+
+
+def test_arms_without_labels_and_arms_with_features_come_and_go(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    shop(tmp_path).close()
+    assert run("add-arms", url, "shop", "--rows", "[[0.5, 0.5], [0.1, 0.2]]", "--reason", "r")["added"] == 2
+    run("remove-arms", url, "shop", "0", "4", "--reason", "r")
+    shop(tmp_path, "counted", features=features.disjoint(2, context_dim=2)).close()
+    assert run("add-arms", url, "counted", "--count", "3", "--reason", "r")["added"] == 3
+    assert "must be JSON" in words_of("add-arms", url, "shop", "--rows", "x", "--reason", "r", code=2)
+    with Study.open(url, "shop") as study:
+        np.testing.assert_array_equal(study.bandit().arms, [*ARMS[1:], [0.5, 0.5]])
+    with Study.open(url, "counted") as study:
+        assert len(study.estimates(context=[0.6, 0.8])) == 5
+
+
+def test_a_token_is_an_option_or_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop(tmp_path).close()
+    tokens = TokenFile(tmp_path / "shop.db.tokens")
+    reads, changes = tokens.make(["read"]), tokens.make(["admin"])
+    with served(tmp_path) as url:
+        assert "no valid token" in words_of("metrics", url, "shop", code=2)
+        assert run("metrics", url, "shop", "--token", reads)["decisions"] == 0
+        monkeypatch.setenv("INFEX_TOKEN", changes)
+        assert run("pause", url, "shop", "--reason", "r") == {"study": "shop", "paused": True}
+        assert "does not allow this" in words_of("metrics", url, "shop", code=2)
+
+
+def test_a_database_that_a_service_has_open_is_named_with_the_way_through_it(tmp_path: Path) -> None:
+    shop(tmp_path).close()
+    with serving(tmp_path) as (url, process):
+        assert run("forget", url, "shop", "ann") == {"erased": 0}  # which waits until the study is open
+        refused = " ".join(words_of("forget", url_in(tmp_path), "shop", "ann", code=2).split())
+        assert f"is open in process {process.pid} on" in refused
+        assert "if that is a service, say its http:// address in place of the file" in refused
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[]", "must have an object of JSON"),
+        ("{", "must be JSON"),
+        ('{"policy": "Greedy", "arm": [[1.0]]}', "unknown field `arm`"),
+        ('{"policy": "Greedy", "arms": "many"}', "arms"),
+        ('{"policy": "No", "arms": [[1.0]]}', "unknown name 'No'"),
+        ('{"arms": [[1.0]]}', "policy"),
+    ],
+)
+def test_settings_that_cannot_be_begin_no_study(tmp_path: Path, content: str, words: str) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(content)
+    assert words in " ".join(words_of("open", url_in(tmp_path), "shop", "--settings", file, code=2).split())
+    assert infex.studies(url_in(tmp_path)) == []

@@ -70,8 +70,9 @@ def scripted() -> Iterator[Script]:
                 gate.wait(PATIENCE)
             data = json.dumps(said).encode()
             self.send_response(status)
-            for name, value in {"content-length": str(len(data)), **more}.items():
-                self.send_header(name.replace("_", "-"), value)
+            named = {name.replace("_", "-"): value for name, value in more.items()}
+            for name, value in {"content-length": str(len(data)), **named}.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
 

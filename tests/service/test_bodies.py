@@ -8,12 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infex.errors import InvalidBody
-from infex.service.schemas import BodyDecoder, DecisionRequest, PreviewRequest, RewardRequest, StudyRequest
+from infex.service.schemas import (
+    AmendmentRequest,
+    BodyDecoder,
+    CorrectionRequest,
+    DecisionRequest,
+    ErasureRequest,
+    PreviewRequest,
+    RewardRequest,
+    StudyRequest,
+)
 
 DECISIONS = BodyDecoder(DecisionRequest | list[DecisionRequest])
 REWARDS = BodyDecoder(RewardRequest | list[RewardRequest])
 STUDY, PREVIEW = BodyDecoder(StudyRequest), BodyDecoder(PreviewRequest)
-DECODERS_TESTED = (DECISIONS, REWARDS, STUDY, PREVIEW)
+OPERATIONS = tuple(map(BodyDecoder, (AmendmentRequest, CorrectionRequest, ErasureRequest)))
+DECODERS_TESTED = (DECISIONS, REWARDS, STUDY, PREVIEW, *OPERATIONS)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +90,11 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["key", "reward", "context", "arms", "name", "policy"]), inner, max_size=3
+            st.sampled_from(
+                ["key", "reward", "context", "arms", "name", "policy", "add_arms", "extend", "unit"]
+            ),
+            inner,
+            max_size=3,
         )
     ),
     max_leaves=8,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 from infex.cli.serve_command import serve
 from infex.cli.token_command import make_token
 from infex.service import studies
+from infex.service.schemas import ServiceLimits
 from infex.study.stores.base import without_password
 from tests.service.running import CONTEXT, PRICING, running
 
@@ -28,6 +30,30 @@ def published(folder: Path) -> set[str]:
     return {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} | set(
         NAME.findall(text)
     )
+
+
+def test_how_often_each_arm_was_played_is_published_and_how_much_room_there_is(tmp_path: Path) -> None:
+    with running(tmp_path, ServiceLimits(pending=77)) as call:
+        call("POST", "/v1/studies", PRICING)
+        for number in range(8):
+            offered = ["tea"] if number % 4 else ["water"]
+            body = {"key": f"{number}", "context": CONTEXT, "offered": offered}
+            call("POST", "/v1/studies/pricing/decisions", body)
+        many = {"name": "many", "policy": "Greedy", "dim": 1}  # whose requests bring their arms
+        call("POST", "/v1/studies", many)
+        brought = {"key": "a", "arms": [[1.0], [2.0]], "labels": ["x", "y"]}
+        call("POST", "/v1/studies/many/decisions", brought)
+        call.is_read()
+        call.is_read("many")
+        lines = call("GET", "/metrics").body.decode().splitlines()
+    shares = {line for line in lines if line.startswith("infex_recent_share")}
+    assert shares == {
+        f'infex_recent_share{{arm="{arm}",study="pricing"}} {share}'
+        for arm, share in (("tea", 0.75), ("water", 0.25))
+    }
+    assert "infex_pending_limit 77.0" in lines
+    (free,) = (float(line.split()[1]) for line in lines if line.startswith("infex_store_free_bytes"))
+    assert 0 < free <= shutil.disk_usage(tmp_path).total
 
 
 def rules() -> list[dict[str, Any]]:
@@ -126,7 +152,10 @@ def test_files_that_containers_name_are_there() -> None:
         assert all((DEPLOY / place).is_file() for place in mounted if place.startswith("."))
         assert {place for place in mounted if not place.startswith(".")} <= compose()["volumes"].keys()
         assert {*service.get("depends_on", ())} <= compose()["services"].keys()
-    for step in steps("COPY"):
+    copied = [step for step in steps("COPY") if not step.startswith("--from")]
+    built = {"pyproject.toml", "meson.build", "meson.options", "README.md", "LICENSE", "infex"}
+    assert built <= {source for step in copied for source in step.split()[:-1]}, "what a wheel is built from"
+    for step in copied:
         assert all((root / source).exists() for source in step.split()[:-1]), step
     (rules_file,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["rule_files"]
     assert (DEPLOY / rules_file).is_file()
@@ -134,7 +163,7 @@ def test_files_that_containers_name_are_there() -> None:
 
 def test_the_container_installs_extras_by_names_that_there_are() -> None:
     extras = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    (install,) = (step for step in steps("RUN") if step.startswith("pip "))
+    (install,) = (step for step in steps("RUN") if step.startswith("pip install"))
     asked = re.search(r"\[(.*?)\]", install)
     assert asked is not None
     assert {*asked[1].split(",")} <= extras.keys()

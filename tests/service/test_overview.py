@@ -13,6 +13,7 @@ import pytest
 import infex
 from infex.errors import InvalidSetting, NotReady, OtherSettings
 from infex.policies import Greedy, Uniform, catching_up
+from infex.service import segments
 from infex.service.history import History
 from infex.service.overview import winners_of
 from infex.service.words import holdout_in_words, policy_in_words, rules_in_words
@@ -53,20 +54,20 @@ def test_segments_are_counts_and_means_by_the_values_of_each_column(tmp_path: Pa
     with shop(tmp_path, features=DRINKS) as study, closing(tmp_path) as history:
         rows = visited(study, 400, ["FR", "DE"])
         read_all(history)
-        segments = history.plain()["segments"]
-        assert set(segments) == {"age", "land"}
+        found = history.plain()["segments"]
+        assert set(found) == {"age", "land"}
         for land, arms in by_value(rows).items():
             told = [reward for rewards in arms.values() for reward in rewards]
-            shown = segments["land"][land]
+            shown = found["land"][land]
             assert (shown["decisions"], shown["rewards"]) == (len(told), len(told))
             assert shown["mean"] == pytest.approx(np.mean(told))
             for arm, rewards in arms.items():
                 assert shown["arms"][arm]["decisions"] == len(rewards)
                 mean = np.mean(rewards) if len(rewards) >= 10 else None
                 assert shown["arms"][arm]["mean"] == (mean if mean is None else pytest.approx(mean))
-        assert set(segments["age"]) == {"20 to 40", "40 to 60", "60 to 80", "80 to 100"}
+        assert set(found["age"]) == {"20 to 40", "40 to 60", "60 to 80", "80 to 100"}
         old = [reward for _, age, _, reward in rows if age >= 80]
-        assert segments["age"]["80 to 100"]["decisions"] == len(old)
+        assert found["age"]["80 to 100"]["decisions"] == len(old)
 
 
 def closing(folder: Path) -> contextlib.closing[History]:
@@ -99,9 +100,9 @@ def test_segments_know_columns_and_values_that_were_added_later(tmp_path: Path) 
             study.ask(f"b{number}", context={"age": 30, "land": "IT", "visits": number % 4})
             study.tell(f"b{number}", 0.5)
         read_all(history)
-        segments = history.plain()["segments"]
-        assert segments["land"]["IT"]["decisions"] == 40
-        counts = {visits: (each["decisions"], each["rewards"]) for visits, each in segments["visits"].items()}
+        found = history.plain()["segments"]
+        assert found["land"]["IT"]["decisions"] == 40
+        counts = {visits: (each["decisions"], each["rewards"]) for visits, each in found["visits"].items()}
         assert counts == {"0 to 2": (20, 20), "2 to 4": (20, 20)}
 
 
@@ -133,6 +134,18 @@ def test_decisions_that_are_no_rounds_are_counted_as_shown_but_for_those_held_ou
         assert sum(span["decisions"] for span in past["spans"]) == figures["rounds"] + sticky == 90 - held
         assert sum(arm["rewards"] for arm in past["arms"].values()) == 90 - held
         assert len(history.recent()) == figures["rounds"]
+
+
+def test_arms_without_end_take_no_memory_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "MOST_ARMS", 3)
+    sums = segments.Segments()
+    for number in range(20):
+        sums.add_decision(f"article {number % 7}", [])
+        sums.add_reward(f"article {number % 7}", [], True, 0.5)
+    assert {arm: each.decisions for arm, each in sums.arms.items()} == {
+        "article 0": 3, "article 1": 3, "article 2": 3, "other arms": 11,
+    }  # fmt: skip
+    assert sums.arms["other arms"].plain() == {"decisions": 11, "rewards": 11, "mean": 0.5}
 
 
 def test_without_named_columns_there_are_no_segments(tmp_path: Path) -> None:

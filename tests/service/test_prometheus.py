@@ -89,6 +89,11 @@ def slow(below: float, above: float) -> list[dict[str, str]]:
     ]
 
 
+def limit(most: int) -> list[dict[str, str]]:
+    """How many decisions may be pending, as each instance says it."""
+    return by_both("infex_pending_limit", steady(most))
+
+
 ONE, STUDY = {"instance": INSTANCES[0]}, {"study": "pricing"}
 ON_JOB = {"job": "infex", **ONE}
 FIRES: dict[str, list[tuple[list[dict[str, str]], list[dict[str, str]]]]] = {
@@ -105,7 +110,47 @@ FIRES: dict[str, list[tuple[list[dict[str, str]], list[dict[str, str]]]]] = {
     ],
     "InfexOverloaded": [
         ([series("infex_requests_total", rising(60), address="decide", status="429")], [ONE]),
+        ([series("infex_requests_total", rising(60), address="unknown", status="503")], [ONE]),
         ([series("infex_requests_total", rising(60), address="decide", status="200")], []),
+        ([series("infex_requests_total", rising(60), address="readyz", status="503")], []),
+        (
+            [
+                series("infex_requests_total", rising(60), address="decide", status="503"),
+                series("infex_store_up", steady(0)),
+            ],
+            [],
+        ),
+    ],
+    "InfexFails": [
+        ([series("infex_requests_total", rising(1), address="lift", status="500")], [ONE]),
+        ([series("infex_requests_total", steady(1), address="lift", status="500")], []),
+        ([series("infex_requests_total", rising(1), address="lift", status="422")], []),
+    ],
+    "InfexDiskFills": [
+        ([series("infex_store_free_bytes", steady(0.9e9))], [ON_JOB]),
+        ([series("infex_store_free_bytes", steady(1.1e9))], []),
+    ],
+    "InfexNoDecisions": [
+        (by_both("infex_decisions_total", "0+2x80 160+0x40", study="pricing"), [STUDY]),
+        (by_both("infex_decisions_total", rising(2), study="pricing"), []),
+        (by_both("infex_decisions_total", "0+1x80 80+0x40", study="pricing"), []),  # of two, twice as many
+    ],
+    "InfexPendingFills": [
+        (
+            [*limit(100), *by_both("infex_decisions_by_state", steady(81), study="pricing", state="pending")],
+            [STUDY],
+        ),
+        (
+            [*limit(100), *by_both("infex_decisions_by_state", steady(80), study="pricing", state="pending")],
+            [],
+        ),
+        (
+            [
+                *limit(100),
+                *by_both("infex_decisions_by_state", steady(99), study="pricing", state="rewarded"),
+            ],
+            [],
+        ),
     ],
     "InfexSlow": [(slow(97, 3), [{}]), (slow(1000, 1), [])],
     "InfexStudyFailed": [
@@ -188,6 +233,9 @@ def exported_by(instance: str) -> list[dict[str, str]]:
         own("infex_requests_total", rising(600), address="decide", status="200"),
         own("infex_store_up", steady(1)),
         own("infex_store_failures_total", rising(6)),
+        own("infex_store_free_bytes", steady(2e9)),
+        of_study("infex_recent_share", steady(0.75), arm="tea"),
+        of_study("infex_recent_share", steady(0.25), arm="other"),
     ]
 
 
@@ -208,6 +256,10 @@ PANELS: dict[str, list[Shown]] = {  # of each target, its lines with both instan
         [({"instance": name}, 1) for name in INSTANCES],
         [({"instance": name}, 0.1) for name in INSTANCES],
     ],
+    "Share of each arm in the latest decisions": [
+        [({"study": "pricing", "arm": "tea"}, 0.75), ({"study": "pricing", "arm": "other"}, 0.25)]
+    ],
+    "Free bytes where the database is": [[({"instance": name}, 2e9) for name in INSTANCES]],
 }
 
 
@@ -243,3 +295,17 @@ def samples(shown: Shown) -> list[dict[str, Any]]:
         for labels, number in shown
     ]
     return [{"labels": labels, "value": number} for labels, number in lines]
+
+
+def test_an_alarm_waits_for_as_long_as_its_rule_says(tmp_path: Path) -> None:
+    """An instance that is away for one round of asking is no alarm; InfexDown waits for a minute."""
+    rule = rule_of("InfexDown")
+    expected = [{"exp_labels": {**ON_JOB, **rule["labels"]}, "exp_annotations": rule["annotations"]}]
+    times = {"9m": [], "10m": [], "11m": expected, "12m": []}
+    asked = [{"eval_time": at, "alertname": "InfexDown", "exp_alerts": found} for at, found in times.items()]
+    away = series("up", "1x9 0 0 1x9")
+    judged(
+        tmp_path,
+        {"interval": "1m", "input_series": [away], "alert_rule_test": asked},
+        rules=[DEPLOY / "infex.rules.yml"],
+    )

@@ -16,7 +16,17 @@ from infex.study.study import Study
 from tests.service.running import CONTEXT, PRICING, Running, running
 from tests.waiting import PATIENCE, until
 
-OPEN = {"/", "/page.js", "/study.js", "/chart.js", "/page.css", "/healthz", "/readyz", "/openapi.json"}
+OPEN = {
+    "/",
+    "/page.js",
+    "/overview.js",
+    "/study.js",
+    "/chart.js",
+    "/page.css",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+}
 STREAMS = {"/v1/events"}
 
 

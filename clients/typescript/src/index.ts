@@ -409,12 +409,12 @@ class Transport {
     throw new ServiceSilent(`${last.message} (sent ${tries} times in ${seconds} s)`, last.status, last.retryAfter);
   }
 
-  /** Does the service answer that it can be used? Asked once. */
+  /** Does the service answer that it can be used? Asked once; where a proxy knows no such address, it may be. */
   async isReady(): Promise<boolean> {
     try {
-      return await this.#send("GET", "/readyz", undefined, this.#patience.seconds, async () => true, true);
-    } catch {
-      return false;
+      return await this.#send("GET", "/readyz", undefined, this.#patience.seconds, async () => true, false);
+    } catch (error) {
+      return !(error instanceof ServiceSilent);
     }
   }
 

@@ -259,6 +259,16 @@ test("an outage costs one wait, and the service is tried in the background", asy
   assert.equal((await study.ask("first")).label, "juice", "a key gives the same decision again");
 });
 
+test("where a proxy does not pass the question on whether the service is ready, a decision is tried", async () => {
+  const study = script.client().study("drinks");
+  await hear(study, [1]);
+  await goAway(study);
+  script.now += REST;
+  script.says(404, "no such page").says(200, decided("back", 0));
+  let asked = 0;
+  await until(async () => !(await study.ask(`k${(asked += 1)}`)).fallback);
+});
+
 test("an outage goes on if the first decision has no answer", async () => {
   const study = script.client().study("drinks"); // as when the service is ready, and its disk stands still
   await hear(study, [1]);

@@ -418,7 +418,10 @@ class ProcessLock:
         except BlockingIOError:
             name = _holder(os.pread(self._file, 4096, 0))
             self.release()
-            raise StoreInUse(f"{path} is open in {name}: stop that first, or open it for reading") from None
+            raise StoreInUse(
+                f"{path} is open in {name}: if that is a service, say its http:// address in place of the "
+                "file; if not, stop it first, or open the file for reading"
+            ) from None
         except OSError as error:
             self.release()
             raise StoreFailed(f"cannot lock {path}: {error.strerror or error}") from error
