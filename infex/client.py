@@ -13,6 +13,7 @@ import json
 import os
 import random
 import shutil
+import tempfile
 import threading
 import time
 import uuid
@@ -42,7 +43,6 @@ ERRORS_WITH_FIELDS = (
     errors.InvalidBody,
     errors.ServiceRefused,
 )  # their constructors take more than a message
-HELD_OUT = "held out"  # the reason of decisions whose arm is that of a fixed rule, not the greedy one
 FALLBACK_REASON = "fallback: the service did not answer"
 DEFAULT_REASON = f"{FALLBACK_REASON}, and the default was played"
 
@@ -136,9 +136,13 @@ class Client:
 
     def open(self, name: str, **settings: Any) -> RemoteStudy:
         """Begins a study with the settings of `infex.Study.open`, or finds it, if it has these settings."""
+        learn_from = settings.pop("learn_from", None)
         plain = {word: _setting(word, value) for word, value in settings.items() if value is not None}
         self._transport.call("POST", "/v1/studies", {"name": name} | plain)
-        return self.study(name)
+        study = self.study(name)
+        if learn_from is not None:
+            study.learn_from(learn_from)
+        return study
 
     def studies(self) -> list[str]:
         """The names of all studies."""
@@ -175,7 +179,7 @@ class RemoteStudy:
         about exploring alone, so a fallback does not look at it.
         """
         name = uuid.uuid4().hex if key is None else key
-        return self._decide([name], [context], default, more, one=True)[0]
+        return self._decide([name], [{"context": context}], default, more, one=True)[0]
 
     def ask_many(
         self,
@@ -183,32 +187,38 @@ class RemoteStudy:
         keys: Sequence[str],
         *,
         contexts: Sequence[object] | None = None,
+        units: Sequence[str | None] | None = None,
+        played: Sequence[Label] | None = None,
         default: Label | None = None,
         **more: Any,
     ) -> list[RemoteDecision]:
         """The decisions of many keys in one request, all on disk.
 
-        Without an answer each is decided as `ask` does it then, with the same `default` for all.
+        `contexts`, `units` and `played` are one for each key; what else is given is the same for all. Without
+        an answer each is decided as `ask` does it then, with the same `default` for all.
         """
-        given = [None] * len(keys) if contexts is None else contexts
-        if len(given) != len(keys):
-            raise InvalidSetting(f"contexts must be as many as the keys, {len(keys)}, got {len(given)}")
-        return self._decide(keys, given, default, more, one=False)
+        columns = {"contexts": contexts, "units": units, "played": played}
+        for word, column in columns.items():
+            if column is not None and len(column) != len(keys):
+                raise InvalidSetting(f"{word} must be as many as the keys, {len(keys)}, got {len(column)}")
+        fields = {"context": contexts, "unit": units, "played": played}
+        given = {field: column for field, column in fields.items() if column is not None}
+        rows = [{field: column[row] for field, column in given.items()} for row in range(len(keys))]
+        return self._decide(keys, rows, default, more, one=False)
 
     def _decide(
         self,
         keys: Sequence[str],
-        contexts: Sequence[object],
+        given: Sequence[Mapping[str, object]],
         default: Label | None,
         more: dict[str, Any],
         one: bool,
     ) -> list[RemoteDecision]:
         offer = _Offer.of(more, default)
         before = [self._fallback_of(key) for key in keys]
-        rest = {word: value for word, value in more.items() if value is not None}
         rows = [
-            {"key": key, **({} if context is None else {"context": context}), **rest}
-            for key, context, known in zip(keys, contexts, before, strict=True)
+            {"key": key} | {word: value for word, value in {**row, **more}.items() if value is not None}
+            for key, row, known in zip(keys, given, before, strict=True)
             if known is None
         ]
 
@@ -218,7 +228,7 @@ class RemoteStudy:
 
         if not rows:
             answers = []
-        elif self._outage is None:
+        elif self._outage is None or "played" in rows[0]:  # where an arm was played, there is none to play
             answers = send()
         else:
             try:
@@ -258,6 +268,22 @@ class RemoteStudy:
         answers = self._transport.call("POST", f"{self._path}/rewards", sent) if sent else []
         states = {each["key"]: str(each["state"]) for each in answers}
         return [states.get(key, "fallback") for key in keys]
+
+    def learn_from(self, source: object, *, seconds: float = LONG_WORK) -> int:
+        """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
+
+        It is sent until it is answered, for up to `seconds`: the same log again changes nothing.
+        """
+        with contextlib.ExitStack() as opened:
+            if isinstance(source, str | os.PathLike):
+                path = Path(source)
+            else:
+                from infex.logs import write  # which needs libraries for logs
+
+                path = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "log.parquet"
+                write(source, path)  # type: ignore[arg-type]
+            answer = self._transport.call("POST", f"{self._path}/log", path.read_bytes(), seconds)
+        return int(answer["rows"])
 
     def correct(self, key: str, reward: float, *, reason: str = "") -> str:
         """Puts a reward right that was told, or taken by default; the state of the decision then."""
@@ -425,6 +451,7 @@ class AsyncRemoteStudy:
     tell_many = _awaited(RemoteStudy.tell_many)
     correct = _awaited(RemoteStudy.correct)
     forget = _awaited(RemoteStudy.forget)
+    learn_from = _awaited(RemoteStudy.learn_from)
     explain = _awaited(RemoteStudy.explain)
     verify = _awaited(RemoteStudy.verify)
     export = _awaited(RemoteStudy.export)
@@ -478,7 +505,7 @@ class _Transport:
         `seconds` is how long it may take in all; None: as long as the client's patience lasts. With `once` it
         is not sent again.
         """
-        data = None if body is None else _encoded(body)
+        data = body if body is None or isinstance(body, bytes) else _encoded(body)
         clock, seconds = self._patience.clock, real("seconds", seconds or self._patience.seconds, above=0)
         end, tries, last = clock() + seconds, 0, ServiceSilent("no time")
         while (left := end - clock()) > 0:
@@ -755,7 +782,7 @@ class _Outage:
 
     def hear(self, decision: RemoteDecision, offer: _Offer) -> None:
         """Remembers the arm of a decision of the service, if it is the greedy one among the study's arms."""
-        if decision.explored or decision.reason == HELD_OUT or offer.own is not None or decision.arm is None:
+        if decision.arm is None or decision.arm != decision.greedy or offer.own is not None:
             return
         name = decision.arm if decision.label is None else decision.label
         with self._lock:

@@ -45,7 +45,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"logs"},
     "service": GROUND
     | {"version", "files", "streams", "features", "policies", "registry", "bandit", "study"},
-    "client": GROUND | {"files", "registry"},
+    "client": GROUND | {"files", "registry", "logs"},
     "cli": {"errors", "checks", "files", "lab", "logs", "evaluation", "study", "service", "client"},
     "__main__": {"cli"},
     "testing": GROUND  # lab: `agree` compares whole runs

@@ -160,8 +160,11 @@ def _entry(row: dict[str, Any], contents: bool) -> str:
 @study.command("open")
 @_place
 @click.option("--settings", type=FILE, required=True, help="JSON with the fields of POST /v1/studies.")
+@click.option("--learn-from", type=FILE, help="A log, whose rewards are learnt before the first decision.")
 @_json
-def open_study(url: str, name: str, token: str | None, settings: Path, json_wanted: bool) -> None:
+def open_study(
+    url: str, name: str, token: str | None, settings: Path, learn_from: Path | None, json_wanted: bool
+) -> None:
     """Begins the study NAME, or finds it, if it has these settings.
 
     \b
@@ -174,7 +177,7 @@ def open_study(url: str, name: str, token: str | None, settings: Path, json_want
     if not isinstance(given, dict):
         raise InvalidSetting(f"{settings} must have an object of JSON, with the settings by name")
     request = BodyDecoder(StudyRequest).decode(json.dumps(given | {"name": name}).encode())
-    with _opened(url, name, token, False, **request.settings()) as opened:
+    with _opened(url, name, token, False, learn_from=learn_from, **request.settings()) as opened:
         entries = opened.metrics()["entries"]
     _say({"study": name, "entries": entries}, json_wanted, [f"{name}: {entries} entries"])
 

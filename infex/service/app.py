@@ -210,6 +210,8 @@ def _operation(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
     if endpoint.takes is not None:
         content = {"application/json": {"schema": schema_of[repr(endpoint.takes)]}}
         operation["requestBody"] = {"required": True, "content": content}
+    if endpoint.takes_file:
+        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     return operation
 
 
@@ -224,7 +226,12 @@ def _responses(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
         status
         for status in REFUSALS
         if (endpoint.scope is not None or status in REFUSALS_OF_OPEN)
-        and (endpoint.takes is not None or endpoint.query or status not in REFUSALS_OF_BODIES)
+        and (
+            endpoint.takes is not None
+            or endpoint.takes_file
+            or endpoint.query
+            or status not in REFUSALS_OF_BODIES
+        )
     ]
     refusals = {status: {"description": REFUSALS[status], "content": refusal} for status in given}
     return {str(endpoint.status): done, **refusals}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from infex.errors import InfexError, InvalidBody, NotReady, Overloaded
+from infex.errors import InfexError, InvalidBody, InvalidLog, NotReady, Overloaded
 from infex.service.auth import Scope
 from infex.service.events import Feed
 from infex.service.history import RecentDecision
@@ -36,6 +37,7 @@ from infex.service.schemas import (
     ErasureRequest,
     ExplainAnswer,
     HealthAnswer,
+    LearntAnswer,
     PreviewAnswer,
     PreviewRequest,
     RewardAnswer,
@@ -53,6 +55,7 @@ from infex.version import __version__
 ENCODER = msgspec.json.Encoder()
 STUDY = "/v1/studies/{name}"
 LONGEST_KEY_HEADER = 200
+LONGEST_UPLOAD = 600.0  # seconds that a log may take to come
 SHORT_TEXT = {"type": "string", "maxLength": 200}
 FLAG = {"type": "string", "enum": ["true", "false"]}
 PARQUET = "application/vnd.apache.parquet"
@@ -85,6 +88,7 @@ class Endpoint:
     scope: Scope | None
     respond: Callable[[Request], Awaitable[Response]]
     takes: Any = None
+    takes_file: bool = False
     gives: Any = None
     status: int = 200
     media: str = ""
@@ -178,6 +182,10 @@ class Routes:
         yield Endpoint(
             method="POST", path=f"{STUDY}/amendments", scope=Scope.ADMIN, respond=self.amend, keyed=True,
             takes=AmendmentRequest, gives=StudyAnswer,
+        )  # fmt: skip
+        yield Endpoint(
+            method="POST", path=f"{STUDY}/log", scope=Scope.ADMIN, respond=self.learn_from,
+            takes_file=True, gives=LearntAnswer,
         )  # fmt: skip
         yield Endpoint(
             method="POST", path=f"{STUDY}/preview", scope=Scope.READ, respond=self.preview,
@@ -309,6 +317,23 @@ class Routes:
         await asyncio.to_thread(study.amend, key, change)
         return answer(await asyncio.to_thread(study.summary))
 
+    async def learn_from(self, request: Request) -> Response:
+        """Learns all rewards of a log, a file of Parquet or CSV, before the first decision.
+
+        Each row is an entry of the journal. The same log again changes nothing; if it breaks off, nothing is
+        decided until all of it is learnt.
+        """
+        study = (await self._study(request)).study
+        with _private_folder() as folder:
+            path = Path(folder) / "log"
+            with open(path, "wb") as file:
+                await self._receive(request, file.write, self._limits.log, LONGEST_UPLOAD)
+            try:
+                rows = await self._alone(study.learn_from, path)
+            except InvalidLog as error:
+                raise InvalidLog(str(error).removeprefix(f"{path}: ")) from error
+        return answer(LearntAnswer(rows=rows))
+
     async def preview(self, request: Request) -> Response:
         """How many explorations a policy would make in about a day, without changing anything.
 
@@ -371,20 +396,27 @@ class Routes:
         return await self._studies.find(request.path_params["name"])
 
     async def _decoded(self, request: Request) -> Any:
-        """The body of a request, which must have come in time and be no larger than the limit."""
-        parts, size = [], 0
+        """The body of a request."""
+        parts: list[bytes] = []
+        await self._receive(request, parts.append, self._limits.body, self._limits.seconds)
+        return self._decoders[request.scope["infex.address"]].decode(b"".join(parts))
+
+    async def _receive(
+        self, request: Request, take: Callable[[bytes], object], most: int, seconds: float
+    ) -> None:
+        """Has each part of a body taken; it must come in time, and have at most so many bytes."""
+        size = 0
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(seconds):
                 async for part in request.stream():
-                    parts.append(part)
                     size += len(part)
-                    if size > self._limits.body:
-                        expected = f"at most {self._limits.body} bytes"
+                    if size > most:
+                        expected = f"at most {most} bytes"
                         raise Refused(413, "TooLarge", "the body is too large", expected, "body", close=True)
+                    take(part)
         except TimeoutError:
             words = "the body did not come in time"
             raise Refused(408, "TooSlow", words, "a body at once", "body", close=True) from None
-        return self._decoders[request.scope["infex.address"]].decode(b"".join(parts))
 
     async def _alone(self, work: Callable[..., Any], *words: Any) -> Any:
         """Work that reads a whole journal, in a thread; Overloaded while another does."""
@@ -444,17 +476,24 @@ class FileResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def _exported(served: ServedStudy) -> Response:
-    """The log of a study as a response, from a file without a name: it is gone once it is closed."""
+@contextlib.contextmanager
+def _private_folder() -> Iterator[str]:
+    """A folder for files that are gone after it; NotReady if there is no room for them."""
     try:
         with tempfile.TemporaryDirectory(prefix="infex-") as folder:
-            path = Path(folder) / "log.parquet"
-            rows, held_out = served.study.export(path)
-            file = open(path, "rb")  # noqa: SIM115 - whoever sends it closes it
+            yield folder
     except OSError as error:
         if isinstance(error, InfexError):
             raise
         raise NotReady("there is no room for the file now") from error
+
+
+def _exported(served: ServedStudy) -> Response:
+    """The log of a study as a response, from a file without a name: it is gone once it is closed."""
+    with _private_folder() as folder:
+        path = Path(folder) / "log.parquet"
+        rows, held_out = served.study.export(path)
+        file = open(path, "rb")  # noqa: SIM115 - whoever sends it closes it
     headers = {
         "content-length": str(os.fstat(file.fileno()).st_size),
         "infex-rows": str(rows),

@@ -42,13 +42,15 @@ Context = Annotated[
 class ServiceLimits:
     """What is more is refused, with 413, 422 or, where later is better, 429 or 503.
 
-    `body` is in bytes. `batch`, `arms` and `features` are those of one request; `waiting` requests may wait
-    for one study at once, twice as many may be under way in all; `pending` decisions may wait for their
-    rewards; `studies` may be open; `listeners` may follow the page's events. A body must have come, and a
-    decision must be on disk, within `seconds`; what was begun has `closing_seconds` when the service ends.
+    `body` is in bytes, and so is `log`, a file to learn from. `batch`, `arms` and `features` are those of
+    one request; `waiting` requests may wait for one study at once, twice as many may be under way in all;
+    `pending` decisions may wait for their rewards; `studies` may be open; `listeners` may follow the page's
+    events. A body must have come, and a decision must be on disk, within `seconds`; what was begun has
+    `closing_seconds` when the service ends.
     """
 
     body: int = 1_000_000
+    log: int = 1_000_000_000
     batch: int = 1_000
     arms: int = 1_000
     features: int = 2_000
@@ -83,6 +85,10 @@ class DecisionRequest(RequestBody, frozen=True, kw_only=True):
         Annotated[list[ArmLabel], Meta(description="What can be had now, by label or number.")] | None
     ) = None
     explore: Annotated[bool, Meta(description="May this one be explored on?")] = True
+    played: (
+        Annotated[ArmLabel, Meta(description="The arm that was played, of a study that is an apprentice.")]
+        | None
+    ) = None
     unit: Unit | None = None
 
 
@@ -129,6 +135,10 @@ class StudyRequest(RequestBody, frozen=True, kw_only=True):
         Annotated[str, Meta(max_length=200, description='"uniform" or "greedy".')] | HoldoutArm
     ) = "uniform"
     reward_unit: Annotated[str, Meta(max_length=20, description="Such as EUR: shown beside rewards.")] = ""
+    sticky: Annotated[
+        bool | float | str, Meta(description='Units keep their arms, or for a time: "30 days".')
+    ] = False
+    apprentice: Annotated[bool, Meta(description="It learns from arms that are `played` elsewhere.")] = False
 
     def settings(self) -> dict[str, Any]:
         """Keyword arguments for `Study.open`."""
@@ -163,7 +173,8 @@ class AmendmentRequest(RequestBody, frozen=True, kw_only=True):
     request under it is refused. Keys of amendments are not those of decisions. The changes are made in this
     order: `remove_arms`, `extend`, `add_arms`, `allowed` (may exploring try this arm? one for each),
     `pending`, `policy` (with its schedule and limits), `explore` (false pauses exploring, true goes on with
-    it), `freeze` (those held out get the greedy arm of the present state from now on).
+    it), `freeze` (those held out get the greedy arm of the present state from now on), `apprentice` (false
+    lets a study decide that was one).
     """
 
     reason: Reason
@@ -176,6 +187,7 @@ class AmendmentRequest(RequestBody, frozen=True, kw_only=True):
     policy: Expression | Record | None = None
     explore: bool | None = None
     freeze: bool = False
+    apprentice: bool | None = None
 
     def changes(self) -> dict[str, Any]:
         """Keyword arguments for `Study.amend`, without key and reason."""
@@ -262,6 +274,12 @@ class VerdictAnswer(ResponseBody, frozen=True, kw_only=True):
     proven: int
     unproven: int
     checkpoint: str
+
+
+class LearntAnswer(ResponseBody, frozen=True, kw_only=True):
+    """How many rewards of a log the study has learnt."""
+
+    rows: int
 
 
 class StudyAnswer(ResponseBody, frozen=True, kw_only=True):

@@ -197,6 +197,7 @@ def _options(request: DecisionRequest) -> dict[str, Any]:
         "allowed": request.allowed,
         "offered": request.offered,
         "explore": None if request.explore else False,
+        "played": request.played,
     }
 
 

@@ -362,9 +362,9 @@ def _assigned_arm(
     state.refuse_half_learnt()
     if rules.apprentice != (played is not None):
         raise InvalidSetting(
-            "this study is an apprentice: say by played which arm was played"
+            "played must say which arm was played: this study is an apprentice"
             if rules.apprentice
-            else "played is for a study that is an apprentice; this one decides by itself"
+            else "played must be left out: this study decides by itself, it is no apprentice"
         )
     if played is not None:
         offer = Offer.of(bandit, options)

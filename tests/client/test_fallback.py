@@ -167,8 +167,8 @@ def test_an_arm_of_the_rule_for_those_held_out_is_not_remembered(
 ) -> None:
     study = client.study("drinks")
     hear(script, study, 1)
-    hear(script, study, 2, reason="held out")
-    hear(script, study, 0, explored=True)
+    hear(script, study, 2, reason="held out", greedy=1)
+    hear(script, study, 0, explored=True, greedy=1)
     go_away(script, study)
     assert study.ask("next").label == "juice"
 

@@ -1,7 +1,7 @@
 """The page as a reader sees it, in a real browser, while the service works."""
 
-import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Shop:
 
 def play_paying(folder: Path) -> None:
     """Three days of a study that earns more than those get who are held out."""
-    clock = Clock(time.time() - 3 * 86_400)
+    clock = Clock(datetime.now(UTC).timestamp() - 3 * 86_400)
     settings = {"labels": ["tea", "juice"], "holdout": 0.3, "holdout_policy": {"arm": "tea"}}
     policy = infex.Infex(infex.LinUCB(), infex.every(10))
     with shop_study(

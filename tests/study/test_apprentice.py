@@ -66,7 +66,7 @@ def test_going_live_is_an_amendment_and_rounds_begin_then(tmp_path: Path) -> Non
         before = visit(study, rng, 0)[0]
         for n in range(1, 60):
             visit(study, rng, n)
-        with pytest.raises(InvalidSetting, match="say by played"):
+        with pytest.raises(InvalidSetting, match="played must say"):
             study.ask("live", context=[0.5, 0.5])
         with pytest.raises(InvalidSetting, match="apprentice must be True or False"):
             study.amend(apprentice="no", reason="a slip")

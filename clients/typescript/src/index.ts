@@ -11,6 +11,7 @@ import type {
   DecisionRequest,
   ErasureAnswer,
   ErasureRequest,
+  LearntAnswer,
   ExplainAnswer,
   NewArms,
   NewFeatures,
@@ -30,7 +31,6 @@ const LONG_WORK = 600; // seconds that a service may take for what reads a whole
 const LONGEST_PATIENCE = 1_000_000; // timers of browsers overflow beyond 24 days
 const MOST_FALLBACKS = 100_000; // keys that are remembered
 const SENT_AGAIN: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
-const HELD_OUT = "held out"; // the reason of decisions whose arm is that of a fixed rule, not the greedy one
 const FALLBACK_REASON = "fallback: the service did not answer";
 const DEFAULT_REASON = `${FALLBACK_REASON}, and the default was played`;
 
@@ -231,12 +231,13 @@ export class Study {
       if (one) return [await this.#transport.call<DecisionAnswer>("POST", path, { body: rows[0] })];
       return this.#transport.call<DecisionAnswer[]>("POST", path, { body: rows });
     };
+    const outage = "played" in rest ? null : this.#outage; // where an arm was played, there is none to play
     let answers: DecisionAnswer[] = [];
     if (rows.length > 0) {
       try {
-        answers = await (this.#outage === null ? send() : this.#outage.call(send, offer));
+        answers = await (outage === null ? send() : outage.call(send, offer));
       } catch (error) {
-        const decisions = error instanceof ServiceSilent ? this.#outage?.decide(keys, offer) : null;
+        const decisions = error instanceof ServiceSilent ? outage?.decide(keys, offer) : null;
         if (!decisions) throw error;
         return decisions;
       }
@@ -277,6 +278,11 @@ export class Study {
   async forget(unit: string, options: Pick<ErasureRequest, "reason"> & LongWork = {}): Promise<number> {
     const { seconds = LONG_WORK, ...rest } = options;
     return (await this.#post<ErasureAnswer>("erasures", { unit, ...rest }, seconds)).erased;
+  }
+
+  /** Learns all rewards of a log, a file of Parquet or CSV, before the first decision; how many they are. */
+  async learnFrom(log: Blob, options: LongWork = {}): Promise<number> {
+    return (await this.#post<LearntAnswer>("log", log, options.seconds ?? LONG_WORK)).rows;
   }
 
   /** How far the reward of a decision has come. */
@@ -391,12 +397,12 @@ class Transport {
     const { clock, pause } = this.#patience;
     const { body, seconds = this.#patience.seconds, once = false, read = json } = asked;
     refuseSeconds(seconds);
-    const text = body === undefined ? undefined : JSON.stringify(plain(body));
+    const data = body === undefined || body instanceof Blob ? body : JSON.stringify(plain(body));
     const end = clock() + seconds;
     let [tries, last] = [0, new ServiceSilent("no time")];
     for (let left = seconds; left > 0; left = end - clock()) {
       try {
-        return await this.#send(method, path, text, left, read, once);
+        return await this.#send(method, path, data, left, read, once);
       } catch (error) {
         if (once || !(error instanceof ServiceSilent)) throw error;
         last = error;
@@ -421,7 +427,7 @@ class Transport {
   async #send<T>(
     method: string,
     path: string,
-    body: string | undefined,
+    body: string | Blob | undefined,
     seconds: number,
     read: Read<T>,
     once: boolean,
@@ -616,7 +622,7 @@ class Outage {
 
   /** Remembers the arm of a decision of the service, if it is the greedy one among the study's arms. */
   hear(decision: DecisionAnswer, offer: Offer): void {
-    if (decision.explored || decision.reason === HELD_OUT || offer.own !== null) return;
+    if (decision.arm !== decision.greedy || offer.own !== null) return;
     const name = decision.label ?? decision.arm;
     this.#greedy.delete(name);
     this.#greedy.set(name, { arm: decision.arm, label: decision.label });

@@ -26,6 +26,8 @@ export interface DecisionRequest {
   offered?: ReadonlyArray<string | number> | null;
   /** May this one be explored on? */
   explore?: boolean;
+  /** The arm that was played, of a study that is an apprentice. */
+  played?: string | number | null;
   /** Whom it is about, such as a customer. */
   unit?: string | null;
 }
@@ -144,7 +146,8 @@ export interface ErasureAnswer {
  * request under it is refused. Keys of amendments are not those of decisions. The changes are made in this
  * order: `remove_arms`, `extend`, `add_arms`, `allowed` (may exploring try this arm? one for each),
  * `pending`, `policy` (with its schedule and limits), `explore` (false pauses exploring, true goes on with
- * it), `freeze` (those held out get the greedy arm of the present state from now on).
+ * it), `freeze` (those held out get the greedy arm of the present state from now on), `apprentice` (false
+ * lets a study decide that was one).
  */
 export interface AmendmentRequest {
   /** Why, for the journal. */
@@ -160,6 +163,7 @@ export interface AmendmentRequest {
   policy?: string | Readonly<Record<string, unknown>> | null;
   explore?: boolean | null;
   freeze?: boolean;
+  apprentice?: boolean | null;
 }
 
 /** Features that contexts or arms get: `more` of them, or further `numbers` and `categories` by name. */
@@ -185,6 +189,11 @@ export interface StudyAnswer {
   figures: Readonly<Record<string, unknown>>;
   words: string;
   rules: Readonly<Record<string, unknown>>;
+}
+
+/** How many rewards of a log the study has learnt. */
+export interface LearntAnswer {
+  rows: number;
 }
 
 /** Asks how often a policy would explore, without changing anything. */
@@ -232,6 +241,10 @@ export interface StudyRequest {
   holdout_policy?: string | HoldoutArm;
   /** Such as EUR: shown beside rewards. */
   reward_unit?: string;
+  /** Units keep their arms, or for a time: "30 days". */
+  sticky?: boolean | number | string;
+  /** It learns from arms that are `played` elsewhere. */
+  apprentice?: boolean;
 }
 
 /** The arm that all units get who are held out, by label or number. */

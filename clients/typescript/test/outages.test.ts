@@ -202,8 +202,8 @@ test("of arms that a request brings only the default is played", async () => {
 test("neither explored arms nor those of whom is held out are remembered", async () => {
   const study = script.client().study("drinks");
   await hear(study, [1]);
-  await hear(study, [2], { reason: "held out" });
-  await hear(study, [0], { explored: true });
+  await hear(study, [2], { reason: "held out", greedy: 1 });
+  await hear(study, [0], { explored: true, greedy: 1 });
   await goAway(study);
   assert.equal((await study.ask("next")).label, "juice");
 });

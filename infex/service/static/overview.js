@@ -11,7 +11,7 @@ export function money(study, value) {
   return study.rules.reward_unit && Number.isFinite(value) ? `${number(value)} ${study.rules.reward_unit}` : number(value);
 }
 
-const percent = (share) => (Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 3)} %` : "–");
+const percent = (share) => (Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 3)}\u00a0%` : "–");
 const counted = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 // A table whose rows are read one below the other where the window is narrow.
 function stacked(heads, rows, label) {
