@@ -201,6 +201,6 @@ def _complaint(raw: Raw, status: int, body: bytes) -> str:
         return "failed"
     if status >= 400 and raw.is_http and not body.startswith(b'{"error":"'):
         return "a refusal that is no JSON"
-    if raw.must_name and (status < 400 or json.loads(body)["field"] is None):
+    if raw.must_name and status != 429 and (status < 400 or json.loads(body)["field"] is None):
         return "no field is named"
     return ""
