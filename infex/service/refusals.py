@@ -34,6 +34,7 @@ FIELD_OF: dict[type[InfexError], str] = {
     errors.InvalidReward: "reward",
     errors.InvalidContext: "context",
     errors.InvalidArms: "arms",
+    errors.InvalidLog: "body",
 }
 EXPECTED_OF: dict[type[InfexError], str] = {
     errors.UnknownStudy: "a name of GET /v1/studies, or POST /v1/studies to begin it",
