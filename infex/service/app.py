@@ -211,7 +211,8 @@ def _operation(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
         content = {"application/json": {"schema": schema_of[repr(endpoint.takes)]}}
         operation["requestBody"] = {"required": True, "content": content}
     if endpoint.takes_file:
-        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
+        file = {"schema": {"type": "string", "format": "binary"}}
+        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": file}}
     return operation
 
 
