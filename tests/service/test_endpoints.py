@@ -464,7 +464,7 @@ def test_the_description_names_every_address_with_its_types(tmp_path: Path) -> N
     for endpoint in endpoints:
         operation = described["paths"][endpoint.path.replace(":key", "")][endpoint.method.lower()]
         assert operation["summary"]
-        assert ("requestBody" in operation) == (endpoint.takes is not None)
+        assert ("requestBody" in operation) == (endpoint.takes is not None or endpoint.takes_file)
         assert bool(operation["security"]) == (endpoint.scope is not None)
     assert set(described["paths"]["/healthz"]["get"]["responses"]) == {
         "200",
