@@ -31,7 +31,7 @@ from infex.study.events import (
     content_of,
     event_of,
 )
-from infex.study.journal import BEGINNING, Entry, Mark
+from infex.study.journal import BEGINNING, Entry
 from infex.study.lift import Lift, lift_of
 from infex.study.settings import Rules
 from infex.study.snapshot import without_erased
@@ -182,15 +182,12 @@ class History:
 
     def _known(self, entry: Entry) -> KnownDecision:
         """A decision that waits for its reward."""
-        event, number = event_of(entry), entry.number
+        event = event_of(entry)
         content = event.content
         assert isinstance(content, Decided | Assigned)
         arm = str(content.arm if content.label is None else content.label)
-        values = self._segments.values(number, msgspec.json.decode(content.request).get("context"))
-        tracked = TrackedDecision(
-            entry.key, None, None, b"", "", entry.at, number, number, number, event.kind
-        )
-        return KnownDecision(content, tracked, arm, values)
+        values = self._segments.values(entry.number, msgspec.json.decode(content.request).get("context"))
+        return KnownDecision(content, TrackedDecision.without_decision(entry.number, event), arm, values)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Store]:
@@ -281,7 +278,7 @@ class History:
         return bool(new)
 
     def _enter(self, entry: Entry, known: dict[str, KnownDecision]) -> None:
-        self._end = Mark(entry.number, entry.link)
+        self._end = entry.mark
         if entry.content is None or entry.number in self._erased:
             self._erased.add(entry.number)
         elif entry.kind in DECISIONS:

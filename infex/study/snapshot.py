@@ -249,7 +249,8 @@ def apply_entry(state: StudyState, entry: Entry) -> None:
 def first_state(store: Store, name: str, first: Entry, given: Mapping[str, object]) -> StudyState:
     """The state after the first entry of a journal, to which all others can be applied."""
     erased = erased_entries(store, name)
-    state = StudyState.begun(name, event_of(first), given, _history(store, name))
+    settings = content_of(Opened, first).settings
+    state = StudyState(name, settings, given, _history(store, name))
     state.residues, state.erased_spans = erased.residues, erased.spans
     return state
 

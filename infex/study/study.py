@@ -48,7 +48,6 @@ from infex.study.commands import (
     Tell,
     TellRow,
     each_row,
-    found,
 )
 from infex.study.erase import forget_unit
 from infex.study.events import LearntLog, Observation
@@ -276,7 +275,7 @@ class Study:
     def state(self, key: str) -> RewardState:
         """How far the reward of a decision has come."""
         name = checked_key(key)
-        return self._executor.read(lambda state: found(state, name).state)
+        return self._executor.read(lambda state: state.decision_of(name).state)
 
     def explain(self, key: str, *, prove: bool = True, contents: bool = False) -> Explanation:
         """Why a decision was taken, and what became of it.
