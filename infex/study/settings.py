@@ -108,8 +108,8 @@ class Rules:
 
     @staticmethod
     def of(settings: Settings) -> Rules:
-        """Those of a study with these settings; one that is older than a setting has its default."""
-        return Rules(**{name: settings.get(name, default) for name, default in RULE_DEFAULTS.items()})
+        """Those of a study with these settings."""
+        return Rules(**{name: settings[name] for name in RULE_DEFAULTS})
 
     @property
     def sums(self) -> bool:
@@ -240,7 +240,6 @@ def bandit_of(settings: Settings, given: Mapping[str, object]) -> Bandit:
 def check_settings(name: str, in_force: Settings, given: Mapping[str, object]) -> None:
     """Refuses settings that are given and differ from those in force: says which, and how."""
     now = {word: setting_to_plain(word, value) for word, value in given.items()}
-    in_force = RULE_DEFAULTS | in_force
     found = [f"{word}: no such setting" for word in now if word not in in_force]
     for word in now:
         found += _differences(word, in_force[word], now[word]) if word in in_force else []

@@ -50,7 +50,7 @@ from infex.study.commands import (
     each_row,
 )
 from infex.study.erase import forget_unit
-from infex.study.events import LearntLog, Observation
+from infex.study.events import MICROSECONDS, LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
 from infex.study.export import Exported, export
@@ -131,7 +131,7 @@ class Study:
         store = claim_store(url, name)
         try:
             given = with_own_learner(settings)
-            state, mark = open_state(store, name, given, int(clock() * 1_000_000))
+            state, mark = open_state(store, name, given, int(clock() * MICROSECONDS))
             study = Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
