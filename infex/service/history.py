@@ -21,13 +21,13 @@ from infex.registry import from_record_quietly
 from infex.service.segments import OTHER_ARMS, Segments
 from infex.study.events import (
     DECISIONS,
+    REWARDS,
     Amended,
     Assigned,
     Decided,
     EventKind,
     Forgotten,
     Opened,
-    Rewarded,
     content_of,
     event_of,
 )
@@ -45,12 +45,6 @@ MOST_MARKS, MOST_AMENDMENTS, MOST_RECENT = 600, 50, 1000
 CONFIDENCE = 0.95
 PAGE = 2000  # entries that are read at once
 SKIPPED = ("owed", "dropped")  # statuses of a schedule where exploration was due and did not happen
-STATE_AFTER = {
-    EventKind.REWARD.value: "rewarded",
-    EventKind.DEFAULTED.value: "defaulted",
-    EventKind.LATE.value: "late",
-    EventKind.CORRECTION.value: "corrected",
-}
 
 
 class RecentDecision(msgspec.Struct, gc=False):
@@ -168,7 +162,7 @@ class History:
         """The next entries, and the decisions before them of which they tell rewards."""
         with self._opened() as store:
             page = list(store.read(self._name, self._end, most))
-            keys = {entry.key for entry in page if entry.kind in STATE_AFTER}
+            keys = {entry.key for entry in page if entry.kind in REWARDS}
             keys -= {entry.key for entry in page if entry.kind in DECISIONS}
             known: dict[str, KnownDecision] = {}
             for entry in store.of_keys(self._name, keys) if keys else []:
@@ -284,7 +278,7 @@ class History:
         elif entry.kind in DECISIONS:
             known[entry.key] = self._known(entry)
             self._enter_decision(entry, known[entry.key])
-        elif entry.kind in STATE_AFTER:
+        elif entry.kind in REWARDS:
             if entry.key in known:  # else its decision was erased
                 self._enter_reward(entry, known[entry.key])
         elif entry.kind == EventKind.OPENED:
@@ -340,13 +334,12 @@ class History:
             del self._marks[:-MOST_MARKS]
 
     def _enter_reward(self, entry: Entry, known: KnownDecision) -> None:
-        tracked, content = known.tracked, content_of(Rewarded, entry)
+        tracked, is_late = known.tracked, entry.kind == EventKind.LATE
         before = tracked.reward
         tracked.apply(entry.number, event_of(entry))
         if (shown := self._recent.get(entry.key)) is not None:
-            is_late = entry.kind == EventKind.LATE
-            shown.state, shown.reward = STATE_AFTER[entry.kind], content.reward if is_late else tracked.reward
-        if tracked.reward is None or entry.kind == EventKind.LATE:
+            shown.state, shown.reward = tracked.state.value, tracked.late if is_late else tracked.reward
+        if tracked.reward is None or is_late:
             return
         span, is_first, more = self._span(tracked.at / 1e6), before is None, tracked.reward - (before or 0.0)
         if tracked.kind is EventKind.HELD:

@@ -258,7 +258,7 @@ class Routes:
         study = (await self._study(request)).study
         work = partial(study.explain, key, prove=prove, contents=contents)
         why = await (self._alone(work) if prove else asyncio.to_thread(work))
-        return answer(ExplainAnswer(key=key, why=plain_figures(why.plain())))
+        return answer(ExplainAnswer(key=key, why=why.plain()))
 
     async def verify(self, request: Request) -> Response:
         """Replays the whole journal, and decides every decision once more: does all of it fit?
@@ -349,7 +349,7 @@ class Routes:
         and is null until then.
         """
         study = await self._study(request)
-        study.look_over(self._studies.turn)
+        study.refresh_overview(self._studies.overview_lock)
         return answer(await asyncio.to_thread(study.past))
 
     async def latest(self, request: Request) -> Response:
