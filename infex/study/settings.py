@@ -307,6 +307,8 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
         case "pending":
             bandit.narrows = narrows(to)
             settings["pending"] = to
+        case "freeze":
+            pass  # bandit and settings stay: the state keeps a copy of the bandit for those held out
         case "apprentice":
             settings["apprentice"] = Rules(apprentice=to).apprentice
         case "add arms":

@@ -486,10 +486,9 @@ class StudyState:
     def _amend(self, number: int, content: Amended) -> None:
         if content.what == "freeze":
             self.frozen = copy.deepcopy(self.bandit)
-        else:
-            moved = amend(self.bandit, self.settings, content.what, content.to)
-            if moved is not None:
-                self._reshapings.append((number, moved))
+        moved = amend(self.bandit, self.settings, content.what, content.to)
+        if moved is not None:
+            self._reshapings.append((number, moved))
         if content.what in ARM_CHANGES and self.frozen is not None:
             amend(self.frozen, dict(self.settings), content.what, content.to)
         self.rules = Rules.of(self.settings)
