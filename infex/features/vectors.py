@@ -50,6 +50,30 @@ def as_mapping(context: object) -> Mapping[Any, Any] | None:
     return named
 
 
+def plain_value(name: str, value: object) -> Any:
+    """A value as JSON can hold it: arrays as lists, named values as mappings, a NaN with a name as None."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_value(name, value.tolist())
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidSetting(f"{name} must be finite numbers, got {value!r}")
+        return float(value)
+    if type(value) is tuple or isinstance(value, list | set | frozenset | range):
+        return [plain_value(name, part) for part in value]
+    if (named := as_mapping(value)) is not None:
+        return {str(word): None if _is_nan(part) else plain_value(name, part) for word, part in named.items()}
+    raise InvalidSetting(
+        f"a study keeps what it is asked: {name} must be numbers, texts, lists or mappings of them, "
+        f"got a {type(value).__name__}"
+    )
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
 def columns_in_order(contexts: object, names: tuple[str, ...]) -> tuple[int, list[NDArray[Any]]]:
     """How many contexts there are, and the values of all of them for each name, (n,).
 

@@ -31,13 +31,13 @@ from infex.errors import (
     NoRecord,
     OtherSettings,
 )
+from infex.features.vectors import plain_value
 from infex.models.pending import narrows
 from infex.policies.base import checked, policy_info
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
 from infex.study.assigned import check_holdout_policy
 from infex.study.events import MICROSECONDS
 from infex.study.pause import paused_policy, resumed_policy
-from infex.study.requests import plain_value
 
 Settings = dict[str, Any]
 """Every setting by its name, as plain data."""

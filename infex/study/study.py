@@ -35,6 +35,7 @@ from infex.bandit import Bandit, Decision, Exploration
 from infex.checks import whole
 from infex.errors import InvalidSetting, StoreFailed
 from infex.features.table import NONE_GIVEN, Categories, Numbers
+from infex.features.vectors import plain_value
 from infex.policies.base import Policy, checked
 from infex.registry import label_of
 from infex.study.commands import (
@@ -57,7 +58,7 @@ from infex.study.export import Exported, export
 from infex.study.lift import Lift, lift_of
 from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
-from infex.study.requests import check_lengths, checked_key, checked_unit, plain_value, rows_of
+from infex.study.requests import check_lengths, checked_key, checked_unit, rows_of
 from infex.study.settings import Rules, check_settings, policy_to_plain, with_own_learner
 from infex.study.snapshot import open_state, without_erased
 from infex.study.state import RewardState, StudyState
