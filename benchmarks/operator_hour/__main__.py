@@ -16,16 +16,16 @@ from benchmarks.operator_hour.ledger import Ledger
 from benchmarks.operator_hour.load import VISITORS, RetryingClient, Visitor
 from benchmarks.operator_hour.operations import Operator
 from benchmarks.operator_hour.shops import Banners, Pricing, Shop
-from benchmarks.operator_hour.systems import OnPostgres, OnSQLite, System, Troubles
+from benchmarks.operator_hour.systems import FaultInjector, OnPostgres, OnSQLite, System
 from infex.client import RemoteStudy
 
 SILENCE = 1.0  # seconds without a good answer to anybody that count
 ASKED_AGAIN = 300  # decisions, at the end
-OPERATIONS, TROUBLES = 240, 24  # in an hour; in less time more often, but not without pauses
+OPERATIONS, FAULTS = 240, 24  # in an hour; in less time more often, but not without pauses
 
 
 class Run:
-    """The load, the operators and the troubles of one system."""
+    """The load, the operators and the faults of one system."""
 
     def __init__(self, system: System, rate: float, minutes: float) -> None:
         self.system, self._ended = system, threading.Event()
@@ -42,8 +42,8 @@ class Run:
             for number in range(VISITORS)
         ]
         self.operators = [Operator(*pair, system.ports, pause, self._ended) for pair in pairs]
-        self.troubles = Troubles(system, max(60 * minutes / TROUBLES, 8.0), self._ended)
-        self._threads = [*self.visitors, *self.operators, self.troubles]
+        self.injector = FaultInjector(system, max(60 * minutes / FAULTS, 8.0), self._ended)
+        self._threads = [*self.visitors, *self.operators, self.injector]
         for thread in self._threads:
             thread.start()
 
@@ -59,10 +59,10 @@ class Run:
         for operator, ledger in zip(self.operators, self.ledgers, strict=True):
             ask_again(ledger, client)
             path = folder / f"{self.system.name}-{ledger.study}.parquet"
-            operator.through(partial(RemoteStudy.export, path=path))
-            verdict = operator.through(RemoteStudy.verify)
+            operator.call(partial(RemoteStudy.export, path=path))
+            verdict = operator.call(RemoteStudy.verify)
             ledger.expect(verdict["holds"], f"verify over HTTP: {verdict}")
-        wrong = [*self.troubles.wrong, *self.system.unexpected_errors()]
+        wrong = [*self.injector.wrong, *self.system.unexpected_errors()]
         self.memory = [(each.memory_at_start, each.memory()) for each in self.system.instances]
         codes = [instance.stop() for instance in self.system.instances]
         if any(codes):
@@ -104,7 +104,7 @@ class Run:
             "corrections": total("corrections"),
             "units erased": total("erased"),
             "amendments": total("amendments"),
-            **{name: f"{count:,}" for name, count in sorted((read + self.troubles.counts).items())},
+            **{name: f"{count:,}" for name, count in sorted((read + self.injector.counts).items())},
             "answers 503": f"{statuses[503]:,}",
             "requests without answer": f"{statuses['none']:,}",
             "seconds without answer": f"{silent.sum():.1f}, at most {silent.max(initial=0):.1f}",
