@@ -292,17 +292,13 @@ class Studies:
 
     async def begin(self, request: StudyRequest) -> ServedStudy:
         """Begins a study, or finds the one of this name with these settings."""
-        self._refuse_large(request)
-        settings, loop = request.settings(), asyncio.get_running_loop()
-        return await asyncio.to_thread(self._open, request.name, settings, loop)
-
-    def _refuse_large(self, request: StudyRequest) -> None:
-        """Refuses what would take more memory than a request may ask for, before it is made."""
         if request.features is not None:
             arms, width = request.features.get("arms"), request.features.get("context_dim")
             _refuse_large("features.arms", len(arms) if isinstance(arms, list) else arms, self._limits.arms)
             _refuse_large("features.context_dim", width, self._limits.features)
         _refuse_large("dim", request.dim, self._limits.features)
+        settings, loop = request.settings(), asyncio.get_running_loop()
+        return await asyncio.to_thread(self._open, request.name, settings, loop)
 
     def _open(self, name: str, settings: dict[str, Any], loop: asyncio.AbstractEventLoop) -> ServedStudy:
         with self._opening:

@@ -33,7 +33,7 @@ def forget_unit(executor: Executor, unit: str, reason: str) -> int:
     left, built = known | residues, None
     with contextlib.suppress(DamagedJournal):  # if others erase something meanwhile
         built = load_state(
-            store, name, given, residues=left, before=end.number + 1, knows_keys=False, lays_down=True
+            store, name, given, residues=left, before=end.number + 1, with_keys=False, keep_snapshots=True
         )
     with executor.exclusive():
         residues = residues_of(store.of_unit(name, unit))
@@ -41,7 +41,7 @@ def forget_unit(executor: Executor, unit: str, reason: str) -> int:
             return 0
         now = erased_entries(store, name).residues | residues
         if built is None or now.keys() != left.keys():  # more was asked, told or erased since
-            built = load_state(store, name, given, residues=now, knows_keys=False)
+            built = load_state(store, name, given, residues=now, with_keys=False)
         state, mark = built
         replay(state, store, mark)
         content = Forgotten(v=CONTENT_VERSION, residues=list(residues.values()), reason=reason)

@@ -113,7 +113,7 @@ def explain(
     if isinstance(content, Decided):
         found |= {"turn": content.turn, "loss": content.loss, "noticed": tuple(content.noticed)}
     if prove:
-        state, _ = load_state(store, name, given, before=tracked.decided, knows_keys=False)
+        state, _ = load_state(store, name, given, before=tracked.decided, with_keys=False)
         found |= _state_before(state, event, request)
     return Explanation(**found)
 

@@ -96,7 +96,7 @@ class StoredStudy:
 
     def metrics(self) -> dict[str, Any]:
         """The figures of the study, with ages as of now."""
-        figures, times = load_state(self._store, self.name, {}, knows_keys=False)[0].metrics()
+        figures, times = load_state(self._store, self.name, {}, with_keys=False)[0].metrics()
         return figures | {"pending_by_age": count_by_age(times, int(time.time() * MICROSECONDS))}
 
 
