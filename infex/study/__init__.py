@@ -11,6 +11,6 @@
 `known_keys` which keys have a decision: of one that has its reward the state knows the key alone
 `stores`     SQLite, for one process, with old entries in files (`archive`); PostgreSQL, for several
 
-Decisions by other rules than the policy are in `assigned`; `erase`, `explain`, `verify`, `export` and `lift`
-read the journal; `inspection` does so beside the process that has a study open.
+Decisions by other rules than the policy are in `assigned`; `explain`, `verify`, `export` and `lift` read
+the journal; `inspection` does so beside the process that has a study open.
 """

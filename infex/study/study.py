@@ -48,9 +48,9 @@ from infex.study.commands import (
     Learn,
     Tell,
     TellRow,
+    check_text,
     each_row,
 )
-from infex.study.erase import forget_unit
 from infex.study.events import MICROSECONDS, LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
@@ -255,7 +255,11 @@ class Study:
         times of the entries, and the chain of hashes. The journal is replayed from the unit's first entry,
         beside the study, which goes on meanwhile.
         """
-        return forget_unit(self._executor, checked_unit(unit), reason)
+        about = checked_unit(unit)
+        if not about:
+            raise InvalidSetting("forget needs a unit")
+        check_text("reason", reason)
+        return self._executor.forget(about, reason)
 
     def tell_many(
         self, keys: Sequence[str], rewards: Sequence[float], *, durable: bool = True
