@@ -35,7 +35,7 @@ from infex.study.events import (
     Observation,
     Rewarded,
 )
-from infex.study.requests import Request, checked_key, checked_unit, digest_of
+from infex.study.requests import Request, check_text, checked_key, checked_unit, digest_of
 from infex.study.state import RewardState, StudyState, TrackedDecision
 from infex.version import __version__
 
@@ -404,12 +404,6 @@ def refuse_another(key: str | None, is_same: bool) -> None:
         raise AnotherRequest(
             f"something else was asked under the key {key!r} before: a key stands for one request"
         )
-
-
-def check_text(name: str, value: object) -> None:
-    """Refuses what cannot be kept as text."""
-    if not isinstance(value, str):
-        raise InvalidSetting(f"{name} must be a text, got {value!r}")
 
 
 def _reward_content(

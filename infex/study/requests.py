@@ -60,6 +60,12 @@ def checked_unit(unit: object) -> str:
     return _writable("unit", unit)
 
 
+def check_text(name: str, value: object) -> None:
+    """Refuses what cannot be kept as text."""
+    if not isinstance(value, str):
+        raise InvalidSetting(f"{name} must be a text, got {value!r}")
+
+
 def _writable(name: str, text: str) -> str:
     """Refuses what a database cannot hold as text."""
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):

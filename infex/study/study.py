@@ -48,7 +48,6 @@ from infex.study.commands import (
     Learn,
     Tell,
     TellRow,
-    check_text,
     each_row,
 )
 from infex.study.events import MICROSECONDS, LearntLog, Observation
@@ -58,7 +57,7 @@ from infex.study.export import Exported, export
 from infex.study.lift import Lift, lift_of
 from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
-from infex.study.requests import check_lengths, checked_key, checked_unit, rows_of
+from infex.study.requests import check_lengths, check_text, checked_key, checked_unit, rows_of
 from infex.study.settings import Rules, check_settings, policy_to_plain, with_own_learner
 from infex.study.snapshot import open_state, without_erased
 from infex.study.state import RewardState, StudyState
