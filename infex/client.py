@@ -26,10 +26,9 @@ from typing import IO, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeGuard,
 from urllib.parse import quote, urlsplit
 
 from infex import errors
-from infex.arrays import Label
+from infex.arrays import Label, plain_value
 from infex.checks import real, whole
 from infex.errors import InfexError, InvalidSetting, ServiceRefused, ServiceSilent
-from infex.features.vectors import plain_value
 from infex.files import replacing
 from infex.registry import to_record
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import ROUNDING, Floats, brief, is_masked
+from infex.arrays import ROUNDING, Floats, as_mapping, brief, is_masked
 from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidContext, InvalidSetting
 from infex.features.base import CLIPPED, Encoded, EncodedMany, Encoder, checked_dim
@@ -33,45 +32,6 @@ def values_of(context: object, names: tuple[str, ...]) -> Sequence[Any]:
         return _in_order(context, names)
     _refuse_unknown(named, names)
     return [named.get(name) for name in names]
-
-
-def as_mapping(context: object) -> Mapping[Any, Any] | None:
-    """A context with names as a mapping; None for one without names."""
-    if isinstance(context, Mapping):
-        return context
-    if isinstance(context, tuple):
-        return context._asdict() if hasattr(context, "_asdict") else None
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(context, pandas.Series):
-        return None
-    if not context.index.is_unique:
-        raise InvalidContext("a context has a name more than once")
-    named: Mapping[Any, Any] = context.to_dict()
-    return named
-
-
-def plain_value(name: str, value: object) -> Any:
-    """A value as JSON can hold it: arrays as lists, named values as mappings, a NaN with a name as None."""
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        return plain_value(name, value.tolist())
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidSetting(f"{name} must be finite numbers, got {value!r}")
-        return float(value)
-    if type(value) is tuple or isinstance(value, list | set | frozenset | range):
-        return [plain_value(name, part) for part in value]
-    if (named := as_mapping(value)) is not None:
-        return {str(word): None if _is_nan(part) else plain_value(name, part) for word, part in named.items()}
-    raise InvalidSetting(
-        f"a study keeps what it is asked: {name} must be numbers, texts, lists or mappings of them, "
-        f"got a {type(value).__name__}"
-    )
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float | np.floating) and math.isnan(value)
 
 
 def columns_in_order(contexts: object, names: tuple[str, ...]) -> tuple[int, list[NDArray[Any]]]:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from infex.arrays import plain_value
 from infex.errors import InvalidSetting
-from infex.features.vectors import plain_value, refuse_single_values, table_rows
+from infex.features.vectors import refuse_single_values, table_rows
 from infex.study.journal import RESERVED
 
 LONGEST_KEY = 200  # characters

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, final
 
-from infex.arrays import brief, plain_scalar
+from infex.arrays import brief, plain_scalar, plain_value
 from infex.bandit import Bandit
 from infex.bandit.reshape import Reshaping
 from infex.checks import LARGEST_REWARD, imported, one_of, real, settings_by_name
@@ -31,7 +31,6 @@ from infex.errors import (
     NoRecord,
     OtherSettings,
 )
-from infex.features.vectors import plain_value
 from infex.models.pending import narrows
 from infex.policies.base import checked, policy_info
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record

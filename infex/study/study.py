@@ -30,12 +30,11 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Label
+from infex.arrays import Label, plain_value
 from infex.bandit import Bandit, Decision, Exploration
 from infex.checks import whole
 from infex.errors import InvalidSetting, StoreFailed
 from infex.features.table import NONE_GIVEN, Categories, Numbers
-from infex.features.vectors import plain_value
 from infex.policies.base import Policy, checked
 from infex.registry import label_of
 from infex.study.commands import (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infex.arrays import plain_value
 from infex.errors import InfexError, InvalidSetting
-from infex.features.vectors import plain_value
 from infex.study.commands import Ask, each_row
 from infex.study.requests import Request, checked_key
 
