@@ -217,7 +217,7 @@ class Bandit:
     def _read_policy(self) -> None:
         """Caches the policy's confidence radius and the reward size that is warned of."""
         info = self._agent.info
-        self._radius = DEFAULT.radius if info.radius is None else info.radius
+        self._radius = info.confidence_radius or DEFAULT.confidence_radius
         self._rule.follow(info.reward_bound)
 
     # One decision: decide, then apply

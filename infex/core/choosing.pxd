@@ -34,10 +34,15 @@ cpdef enum Reads:    # what a base reads of the arms
     READS_WIDTHS
 
 
+cdef struct Radius:  # of confidence
+    double noise, bound, delta, scale
+    bint mixture     # sqrt(a^2 + b^2) in the place of a + b
+
+
 cdef struct Settings:
     Kind kind
     Reads reads
-    double noise, bound, delta, scale  # of the confidence radius
+    Radius radius
     double bonus                       # added to it
     double rate
     bint random_ties
@@ -60,8 +65,7 @@ cdef bitgen_t *bits_of(generator) except NULL
 cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
 cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
-cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil
-cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil
+cdef double radius_at(const Radius *radius, double log_det_ratio, double penalty) noexcept nogil
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil

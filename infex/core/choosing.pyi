@@ -42,12 +42,16 @@ class Base:
         bonus: float = 0.0,
         rate: float = 0.0,
         random_ties: bool = False,
+        mixture: bool = False,
         wrap: Wrap = ...,
         first: float = 0.0,
         second: float = 0.0,
         wrap_random_ties: bool = False,
     ) -> None: ...
 
+def confidence_radius(
+    log_det_ratio: float, penalty: float, noise: float, bound: float, delta: float, mixture: bool
+) -> float: ...
 def smallest_eigenvalue(gram: npt.ArrayLike) -> tuple[float, float]: ...
 def best_arm(scores: Floats) -> int: ...
 def tied_arms(scores: Floats) -> list[int]: ...

@@ -49,18 +49,25 @@ cdef void to_probabilities(double *odds, int64_t K) noexcept nogil:
         odds[k] = 1.0 / (1.0 + small) if odds[k] >= 0.0 else small / (1.0 + small)
 
 
-cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil:
-    """noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound (Abbasi-Yadkori et al., 2011)."""
-    return noise * sqrt(log_det_ratio - 2.0 * log(delta)) + sqrt(penalty) * bound
+cdef double radius_at(const Radius *radius, double log_det_ratio, double penalty) noexcept nogil:
+    """scale (noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound) (Abbasi-Yadkori et al., 2011).
+
+    As a `mixture`, the root of the sum of both squares in the place of their sum (Flynn et al., 2023).
+    """
+    cdef double spread = log_det_ratio - 2.0 * log(radius.delta)
+    if radius.mixture:
+        return radius.scale * sqrt(radius.noise * radius.noise * spread + penalty * radius.bound * radius.bound)
+    return radius.scale * (radius.noise * sqrt(spread) + sqrt(penalty) * radius.bound)
 
 
-cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil:
-    """The radius of a ridge as it stands."""
-    return radius_at(log_det_ratio(s), s.penalty, noise, bound, delta)
+def confidence_radius(double log_det_ratio, double penalty, double noise, double bound, double delta, bint mixture):
+    """`radius_at` at a scale of 1."""
+    cdef Radius radius = Radius(noise, bound, delta, 1.0, mixture)
+    return radius_at(&radius, log_det_ratio, penalty)
 
 
 cdef inline double radius(const Settings *base, const State *s) noexcept nogil:
-    return base.scale * confidence_radius(s, base.noise, base.bound, base.delta) + base.bonus
+    return radius_at(&base.radius, log_det_ratio(s), s.penalty) + base.bonus
 
 
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil:
@@ -139,7 +146,7 @@ cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *e
         bonus = 8.0 * log(max(total, 1.0))
         for k in range(s.K):
             played = max(s.pulls[k], 1.0)
-            out[k] = s.rewards[k] / played + base.noise * sqrt(bonus / played)
+            out[k] = s.rewards[k] / played + base.radius.noise * sqrt(bonus / played)
             if s.pulls[k] == 0.0:
                 out[k] = INFINITY
         return pick(out, s.K, base.random_ties, rng)
@@ -156,7 +163,7 @@ cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *e
         out[k] = random_standard_normal(rng)
     for k in range(s.K):
         played = s.pulls[k] + 1.0
-        out[k] = s.rewards[k] / played + base.noise / sqrt(played) * out[k]
+        out[k] = s.rewards[k] / played + base.radius.noise / sqrt(played) * out[k]
     return pick(out, s.K, base.random_ties, rng)
 
 
@@ -327,18 +334,17 @@ cdef void rotate(double *a, int64_t d, int64_t p, int64_t q) noexcept nogil:
 cdef class Base:
     """What a compiled loop plays in exploring rounds, by its kind and its numbers.
 
-    The confidence radius is scale (noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound)
-    + bonus; `rate` is the probability of exploring, for those that draw it. `reads` says what it reads of the
+    The confidence radius is that of `radius_at` + bonus; `rate` is the probability of exploring, for those that draw it. `reads` says what it reads of the
     arms. A `wrap` with its two numbers may stand around it.
     """
 
     def __cinit__(self, Kind kind, Reads reads=READS_WIDTHS, *, double noise=1.0, double bound=1.0,
                   double delta=1.0, double scale=1.0, double bonus=0.0, double rate=0.0,
-                  bint random_ties=False, Wrap wrap=NOTHING, double first=0.0, double second=0.0,
+                  bint random_ties=False, bint mixture=False, Wrap wrap=NOTHING, double first=0.0, double second=0.0,
                   bint wrap_random_ties=False):
         if not (GREEDY <= kind <= RARELY_SWITCHING and NOTHING <= wrap <= COMMITS):
             raise ValueError(f"there is no base of kind {<int>kind} with wrap {<int>wrap}")
         self.settings = Settings(
-            kind, reads, noise, bound, delta, scale, bonus, rate, random_ties, wrap, first, second,
+            kind, reads, Radius(noise, bound, delta, scale, mixture), bonus, rate, random_ties, wrap, first, second,
             wrap_random_ties,
         )

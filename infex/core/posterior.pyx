@@ -3,10 +3,10 @@
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport log, sqrt
+from libc.math cimport sqrt
 from libc.string cimport memcpy, memset
 
-from infex.core.choosing cimport to_probabilities
+from infex.core.choosing cimport Radius, radius_at, to_probabilities
 from infex.core.ridge cimport (
     Run,
     best,
@@ -334,13 +334,11 @@ cdef class RidgePosterior:
             product(x, 1, s.u, s.d, &along)
         return width(square, along, s.run.psi)
 
-    def radii(self, double noise, double bound, double delta):
-        """The confidence radius of all arms: noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound.
-
-        alpha is log(det V/det V_0) (Abbasi-Yadkori, Pal and Szepesvari, 2011).
-        """
+    def radii(self, double noise, double bound, double delta, bint mixture=False):
+        """The confidence radius of all arms (`radius_at`)."""
+        cdef Radius radius = Radius(noise, bound, delta, 1.0, mixture)
         self.check()
-        return noise * sqrt(log_det_ratio(&self.state) - 2.0 * log(delta)) + sqrt(self.state.penalty) * bound
+        return radius_at(&radius, log_det_ratio(&self.state), self.state.penalty)
 
     def upper(self, radius):
         """Every arm's estimate + radius width, (K,); of log-odds, that as a probability."""

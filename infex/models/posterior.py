@@ -200,12 +200,13 @@ class Posterior:
         """alpha = log(det V/det V_0); of all arms together, where each has a regression of its own."""
         return self._known.log_det_ratio
 
-    def radii(self, noise: float, bound: float, delta: float) -> Radius:
+    def radii(self, noise: float, bound: float, delta: float, mixture: bool = False) -> Radius:
         """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound, as `upper` takes it.
 
+        As a `mixture` it is sqrt(noise^2 (alpha + 2 log(1/delta)) + penalty bound^2), which is smaller.
         Where each arm has a regression of its own, alpha is that arm's, and there is a beta for each, (K,).
         """
-        return self._known.radii(noise, bound, delta)  # which what is pending does not change
+        return self._known.radii(noise, bound, delta, mixture)  # which what is pending does not change
 
     @property
     def policy_state(self) -> Any:

@@ -70,8 +70,9 @@ class ChangingProblem(Problem, Protocol):
 class Hooks(Policy, Protocol):
     """All that infex reads of a policy beside `choose`. A policy has those that it needs.
 
-    A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `reward_bound` and
-    `learn` where it has none of its own. The other hooks speak for the policy that has them alone.
+    A policy that holds another as its `base` has the base's `uses_explored`, `confidence_radius`,
+    `reward_bound` and `learn` where it has none of its own. The other hooks speak for the policy that has
+    them alone.
 
     `base`: the policy inside a wrapper. `reward_bound`: the largest reward that fits the settings; a larger
     one is warned of. The rest are False by default. `uses_explored`: it reads `posterior.explored`, so that
@@ -97,7 +98,7 @@ class Hooks(Policy, Protocol):
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The probability that `choose` picks `arm`; None if it is not known."""
 
-    def radius(self, posterior: Posterior) -> Radius:
+    def confidence_radius(self, posterior: Posterior) -> Radius:
         """The factor of the width in `low` and `high` of a decision: one, or one for each arm."""
 
     def for_problem(self, instance: Problem, horizon: int) -> Policy:
@@ -220,7 +221,7 @@ class PolicyInfo(NamedTuple):
     uses_allowed: bool
     uses_places: bool
     reward_bound: float | None
-    radius: Callable[[Posterior], Radius] | None
+    confidence_radius: Callable[[Posterior], Radius] | None
     propensity: Callable[[int, Posterior, int], float | None] | None
     learners: tuple[InnerLearner, ...]
     controlled_schedule: ControlledSchedule | None
@@ -259,7 +260,7 @@ def policy_info(policy: Policy) -> PolicyInfo:
         uses_allowed=bool(hook(policy, "uses_allowed", False)),
         uses_places=all(hook(inner.learner, "uses_places", False) for inner in learners),
         reward_bound=_inherited(chain, "reward_bound", None),
-        radius=_inherited(chain, "radius", None),
+        confidence_radius=_inherited(chain, "confidence_radius", None),
         propensity=hook(policy, "propensity"),
         learners=learners,
         controlled_schedule=policy.controlled_schedule if isinstance(policy, ScheduledPolicy) else None,

@@ -30,6 +30,7 @@ class BaseSpec(NamedTuple):
     rate: float = 0.0
     bonus: float = 0.0
     random_ties: bool = False
+    mixture: bool = False
 
 
 class WrapperSpec(NamedTuple):
@@ -52,6 +53,7 @@ class ControlSpec(NamedTuple):
     bound: float = 0.0
     delta: float = 1.0
     scale: float = 0.0
+    mixture: bool = False
     pauses: Schedule | None = None
 
     @property
@@ -111,6 +113,7 @@ class CompiledSpec(NamedTuple):
             bonus=base.bonus,
             rate=base.rate,
             random_ties=base.random_ties,
+            mixture=base.mixture,
             wrap=wrap.kind,
             first=wrap.first,
             second=wrap.second,

@@ -257,10 +257,11 @@ def _sampled_means(rewards: list[list[float]], noise: float, rng: np.random.Gene
 
 
 def slow_radius(policy: Confidence, ridge: SlowRidge) -> float:
-    """scale (sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S)."""
+    """scale (sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S), or the root of the sum of both squares."""
     delta = 0.01 if policy.delta is None else policy.delta
     spread = policy.noise * math.sqrt(ridge.log_det_ratio() + 2 * math.log(1 / delta))
-    return float(policy.scale * (spread + math.sqrt(ridge.penalty) * policy.bound))
+    shift = math.sqrt(ridge.penalty) * policy.bound
+    return float(policy.scale * (math.hypot(spread, shift) if policy.radius == "mixture" else spread + shift))
 
 
 def slow_play(

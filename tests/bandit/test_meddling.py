@@ -308,7 +308,7 @@ def test_a_radius_that_is_no_number_is_refused() -> None:
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
-        def radius(self, posterior: Posterior) -> float:
+        def confidence_radius(self, posterior: Posterior) -> float:
             return math.nan
 
     with pytest.raises(InvalidChoice, match="radius of the policy must be a number from 0, got nan"):

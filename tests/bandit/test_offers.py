@@ -280,7 +280,7 @@ def test_probabilities_are_over_the_arms_on_offer(base: Any, rest: float, explor
         places = sorted(LABELS.index(label) for label in offered)
         decision = bandit.ask(offered=offered, explore=explore)
         top = places[int(np.argmax(known.estimates[places]))]
-        upper = known.narrowed.upper(LinUCB().radius(known.narrowed))
+        upper = known.narrowed.upper(LinUCB().confidence_radius(known.narrowed))
         liked = top if isinstance(base, EpsilonGreedy) else places[int(np.argmax(upper[places]))]
         law = (1.0 - rest) / len(places) + rest * (decision.arm == liked)
         chance = bandit.policy.schedule.explore_probability(t) if explore else 0.0  # type: ignore[attr-defined]

@@ -42,7 +42,11 @@ from infex.testing.problems import signed
 HORIZON = 50
 
 radii = st.fixed_dictionaries(
-    {"delta": st.sampled_from([1.0, 0.01, 1e-4]), "scale": st.sampled_from([0.0, 0.1, 1.0])}
+    {
+        "delta": st.sampled_from([1.0, 0.01, 1e-4]),
+        "scale": st.sampled_from([0.0, 0.1, 1.0]),
+        "radius": st.sampled_from(["sum", "mixture"]),
+    }
 )
 bases = st.one_of(
     st.just(Greedy()),

@@ -40,7 +40,7 @@ POLICIES: list[Any] = [
     EpsilonGreedy(),
     EpsilonGreedy(rate=0.3, ties="random"),
     LinUCB(),
-    LinUCB(ties="random", scale=0.3),
+    LinUCB(ties="random", scale=0.3, radius="mixture"),
     FixedBonusUCB(bonus=0.4),
     LinTS(),
     LinTS(sampling="spherical", scale=0.2),
