@@ -25,6 +25,7 @@ from infex.policies.softened import Softened as Softened
 from infex.policies.thompson import GaussianTS as GaussianTS
 from infex.policies.thompson import HybridTS as HybridTS
 from infex.policies.thompson import LinTS as LinTS
+from infex.policies.thompson import OptimisticTS as OptimisticTS
 from infex.policies.ucb import UCB1 as UCB1
 from infex.policies.ucb import FixedBonusUCB as FixedBonusUCB
 from infex.policies.ucb import LinUCB as LinUCB

@@ -195,7 +195,7 @@ class RarelySwitchingUCB(StatefulPolicy, Confidence):
 
     `ties` go to the "lowest" index, or at "random".
 
-    `noise`, `bound`, `delta` and `scale` are those of `LinUCB`.
+    `noise`, `bound`, `delta`, `scale` and `radius` are those of `LinUCB`.
 
     >>> from infex.lab import environments, play
     >>> from infex.policies import RarelySwitchingUCB

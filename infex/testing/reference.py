@@ -22,6 +22,7 @@ from infex.policies import (
     LinTS,
     LinUCB,
     OLSBandit,
+    OptimisticTS,
     Policy,
     RarelySwitchingUCB,
     Softened,
@@ -106,10 +107,9 @@ def slow_choice(
         case LinUCB():
             return lowest(ridge.estimates() + slow_radius(policy, ridge) * ridge.widths()), True
         case LinTS():
-            eta: Floats = rng.standard_normal((dim,))
-            if policy.sampling == "spherical":
-                eta *= math.sqrt(eta.size) / float(np.linalg.norm(eta))
-            return lowest(ridge.sampled(slow_radius(policy, ridge), eta)), True
+            return lowest(slow_sample(policy, t, ridge, rng)), True
+        case OptimisticTS():
+            return lowest(np.maximum(ridge.estimates(), slow_sample(policy, t, ridge, rng))), True
         case OLSBandit():
             if t in slow_forced(policy.rule, policy.scale_for(dim), t):
                 return int(rng.integers(len(arms))), True
@@ -262,6 +262,20 @@ def slow_radius(policy: Confidence, ridge: SlowRidge) -> float:
     spread = policy.noise * math.sqrt(ridge.log_det_ratio() + 2 * math.log(1 / delta))
     shift = math.sqrt(ridge.penalty) * policy.bound
     return float(policy.scale * (math.hypot(spread, shift) if policy.radius == "mixture" else spread + shift))
+
+
+def slow_sample(policy: LinTS | OptimisticTS, t: int, ridge: SlowRidge, rng: np.random.Generator) -> Floats:
+    """x'(theta + v V^-1/2 eta) of every arm."""
+    eta: Floats = rng.standard_normal((ridge.theta.size,))
+    if policy.sampling == "spherical":
+        eta *= math.sqrt(eta.size) / float(np.linalg.norm(eta))
+    delta = 0.01 if policy.delta is None else policy.delta
+    spreads = {
+        "abeille": slow_radius(policy, ridge),
+        "agrawal": policy.scale * policy.noise * math.sqrt(9 * eta.size * math.log(t / delta)),
+        None: policy.scale * policy.noise,
+    }
+    return ridge.sampled(spreads[policy.inflation], eta)
 
 
 def slow_play(

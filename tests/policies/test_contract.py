@@ -32,6 +32,7 @@ from infex.policies import (
     HybridTS,
     LassoBandit,
     OLSBandit,
+    OptimisticTS,
     RarelySwitchingUCB,
     Uniform,
 )
@@ -75,6 +76,9 @@ MAKERS: dict[str, Callable[[], Policy]] = {
     "LinUCB shrunk": lambda: LinUCB(noise=0.5, bound=2.0, delta=1e-3, scale=0.1, ties="random"),
     "LinTS": LinTS,
     "LinTS spherical": lambda: LinTS(sampling="spherical", scale=0.3, ties="random"),
+    "LinTS by Agrawal": lambda: LinTS(inflation="agrawal"),
+    "LinTS uninflated": lambda: LinTS(inflation=None),
+    "OptimisticTS": OptimisticTS,
     "Infex": lambda: Infex(LinUCB(), every(4)),
     "Infex own": lambda: Infex(LinTS(), stretched(1), data="own"),
     "Infex jittered": lambda: Infex(Uniform(), jittered(4, seed=2), ties="random"),

@@ -31,7 +31,7 @@ from infex import (
 from infex.errors import InvalidSetting
 from infex.lab import stream
 from infex.models import Posterior
-from infex.policies import Control, FixedBonusUCB, GreedyFirst, Reason, Uniform
+from infex.policies import Control, FixedBonusUCB, GreedyFirst, OptimisticTS, Reason, Uniform
 from infex.policies.controls import State
 from infex.policies.infex import mixture
 from infex.testing import PolicyContract, problem
@@ -220,6 +220,11 @@ class TestSoftenedSampler(PolicyContract):
 class TestSamplerWithALaw(PolicyContract):
     def make(self) -> Any:
         return LinTS(law=20)
+
+
+class TestOptimisticSamplerWithALaw(PolicyContract):
+    def make(self) -> Any:
+        return OptimisticTS(inflation=None, law=20)
 
 
 @given(

@@ -32,6 +32,7 @@ from infex.policies import (
     HybridTS,
     LassoBandit,
     OLSBandit,
+    OptimisticTS,
     RarelySwitchingUCB,
     Uniform,
 )
@@ -53,8 +54,12 @@ bases = st.one_of(
     st.just(Uniform()),
     st.builds(EpsilonGreedy, rate=st.sampled_from([None, 0.3])),
     radii.map(lambda radius: LinUCB(**radius)),
-    st.tuples(radii, st.sampled_from(["gaussian", "spherical"])).map(
-        lambda drawn: LinTS(**drawn[0], sampling=drawn[1])
+    st.builds(
+        lambda kind, radius, sampling, inflation: kind(**radius, sampling=sampling, inflation=inflation),
+        st.sampled_from([LinTS, OptimisticTS]),
+        radii,
+        st.sampled_from(["gaussian", "spherical"]),
+        st.sampled_from(["abeille", "agrawal", None]),
     ),
 )
 rivals = st.one_of(
