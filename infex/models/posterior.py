@@ -424,6 +424,33 @@ class Posterior:
         """Every arm's estimate + radius width, (K,)."""
         return self._reach.upper(radius)
 
+    def covariances(self, arm: int) -> Floats:
+        """The covariance of every arm's estimate with that of `arm`, x'V^-1 x_arm, (K,), for noise of 1."""
+        place, reach = self._checked(arm), self._reach
+        if isinstance(reach, BankPosterior):  # whose arms have nothing in common
+            return np.where(np.arange(len(self)) == place, np.square(reach.widths), 0.0)
+        rows = self._gradients @ reach.factor.T
+        found: Floats = rows @ rows[place]
+        return found
+
+    def distances(self, arm: int) -> Floats:
+        """The width of every arm's difference from `arm`, |x - x_arm| in V^-1, (K,)."""
+        place, reach = self._checked(arm), self._reach
+        if isinstance(reach, BankPosterior):
+            widths = reach.widths
+            return np.where(np.arange(len(self)) == place, 0.0, np.hypot(widths, widths[place]))
+        rows = self._gradients
+        found: Floats = np.linalg.norm((rows - rows[place]) @ reach.factor.T, axis=1)
+        return found
+
+    @property
+    def _gradients(self) -> Floats:
+        """How every arm's estimate changes with theta, (K, d): x, times p(1 - p) for a probability."""
+        known = self._known
+        slopes = known.estimates * (1.0 - known.estimates) if getattr(known, "logistic", False) else 1.0
+        found: Floats = self.arms * np.reshape(slopes, (-1, 1))
+        return found
+
     def perturbed(self, scale: Radius, rng: np.random.Generator, sampling: str = "gaussian") -> Floats:
         """Every arm's score under one parameter theta + scale V^-1/2 eta that `rng` draws, (K,).
 

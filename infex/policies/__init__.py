@@ -20,7 +20,12 @@ from infex.policies.greedy import ExploreThenCommit as ExploreThenCommit
 from infex.policies.greedy import Greedy as Greedy
 from infex.policies.greedy import GreedyFirst as GreedyFirst
 from infex.policies.greedy import Uniform as Uniform
+from infex.policies.ids import LinIDS as LinIDS
+from infex.policies.igw import SpannerIGW as SpannerIGW
+from infex.policies.imed import LinIMED as LinIMED
 from infex.policies.infex import Infex as Infex
+from infex.policies.med import LinMED as LinMED
+from infex.policies.rand_ucb import RandLinUCB as RandLinUCB
 from infex.policies.softened import Softened as Softened
 from infex.policies.thompson import GaussianTS as GaussianTS
 from infex.policies.thompson import HybridTS as HybridTS

@@ -251,6 +251,24 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> Choice:
     return exploring_choice(arm, float(probabilities[arm]))
 
 
+class LawPolicy:
+    """A policy that explores in every round, by an arm that it draws from probabilities that it knows."""
+
+    __slots__ = ()
+
+    def probabilities(self, t: int, posterior: Posterior) -> Floats:
+        """The probability of every arm in round t, (K,)."""
+        raise NotImplementedError
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """An arm by its probability."""
+        return draw(self.probabilities(t, posterior), rng)
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """The probability of `arm`."""
+        return float(self.probabilities(t, posterior)[arm])
+
+
 class IndexPolicy:
     """A policy that explores in every round, by the arm of the largest index."""
 

@@ -1,6 +1,7 @@
 """Slow and obvious versions, to compare the fast ones with: every round solves from scratch."""
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, final
 
@@ -19,15 +20,21 @@ from infex.policies import (
     HybridTS,
     Infex,
     LassoBandit,
+    LinIDS,
+    LinIMED,
+    LinMED,
     LinTS,
     LinUCB,
     OLSBandit,
     OptimisticTS,
     Policy,
+    RandLinUCB,
     RarelySwitchingUCB,
     Softened,
+    SpannerIGW,
     Uniform,
 )
+from infex.policies.design import optimal_design
 from infex.policies.ucb import Confidence
 
 Draws = Callable[[int], np.random.Generator]
@@ -110,14 +117,23 @@ def slow_choice(
             return lowest(slow_sample(policy, t, ridge, rng)), True
         case OptimisticTS():
             return lowest(np.maximum(ridge.estimates(), slow_sample(policy, t, ridge, rng))), True
+        case RandLinUCB():
+            values, weights = slow_degrees(policy.levels, policy.spread)
+            degree = values[rng.choice(policy.levels, p=weights)]
+            beta = degree * slow_radius(policy, ridge)
+            return lowest(ridge.estimates() + beta * ridge.widths()), True
+        case LinMED() | LinIDS() | SpannerIGW():
+            return int(rng.choice(len(arms), p=slow_law(policy, ridge))), True
+        case LinIMED():
+            return lowest(-slow_imed(policy, ridge)), True
         case OLSBandit():
             if t in slow_forced(policy.rule, policy.scale_for(dim), t):
-                return int(rng.integers(len(arms))), True
+                return _forced(policy.forced_by, arms, rng), True
             forced, both = (arms @ slow_least_squares(arms, some) for some in (_explored(pulls), pulls))
             return _best_kept(forced, both, policy.keep), False
         case LassoBandit():
             if t in slow_forced("blocks", 2 * dim if policy.q is None else policy.q, t):
-                return int(rng.integers(len(arms))), True
+                return _forced(policy.forced_by, arms, rng), True
             n = max(len(pulls), 1)
             later = policy.later * math.sqrt((math.log(n) + math.log(dim)) / n)
             forced = arms @ slow_lasso(arms, _explored(pulls), policy.first)
@@ -128,8 +144,8 @@ def slow_choice(
             return lowest(arms @ slow_lasso(arms, pulls, strength)), False
         case ExploreThenCommit():
             if t <= policy.length(dim):
-                return (
-                    int(rng.integers(len(arms))) if policy.order == "uniform" else (t - 1) % len(arms)
+                return (t - 1) % len(arms) if policy.order == "robin" else _forced(
+                    policy.order, arms, rng
                 ), True
             seen = pulls if policy.then == "greedy" else _explored(pulls)
             return lowest(SlowRidge(arms, seen, penalty).estimates()), False
@@ -164,6 +180,96 @@ def slow_choice(
                 return lowest(ridge.sampled(slow_radius(policy, ridge), eta)), True
             return lowest(ridge.estimates()), False
     raise TypeError(f"no slow version of {policy!r}")
+
+
+def slow_degrees(levels: int, spread: float) -> tuple[list[float], list[float]]:
+    """The values of Z of RandLinUCB, and their probabilities."""
+    degrees = [m / (levels - 1) for m in range(levels)]
+    weights = [statistics.NormalDist(0, spread).pdf(z) for z in degrees[:-1]] + [1e-6]
+    return degrees, [weight / sum(weights) for weight in weights]
+
+
+def slow_law(policy: Policy, ridge: SlowRidge) -> Floats:
+    """The probabilities of all arms by a policy that knows them."""
+    estimates, arms = ridge.estimates(), ridge.arms
+    greedy = lowest(estimates)
+    match policy:
+        case RandLinUCB():
+            law = np.zeros(len(arms))
+            for degree, weight in zip(*slow_degrees(policy.levels, policy.spread), strict=True):
+                law[lowest(estimates + degree * slow_radius(policy, ridge) * ridge.widths())] += weight
+            return law
+        case LinMED():
+            evidence, weights = [], []
+            for k, x in enumerate(arms):
+                apart = (arms[greedy] - x) @ np.linalg.solve(ridge.gram, arms[greedy] - x)
+                gap, reach = (
+                    max(estimates[greedy] - estimates[k], 0.0),
+                    slow_radius(policy, ridge) * math.sqrt(apart),
+                )
+                evidence.append(math.exp(-((gap / reach) ** 2)) if gap * reach > 0 else float(gap < 1e-15))
+            rest = 1 - policy.greedy_share
+            design = optimal_design(arms * np.sqrt(evidence)[:, None], 1.0)
+            for k in range(len(arms)):
+                spread = (1 / len(arms) + design[k]) / 2 if policy.design else 1 / len(arms)
+                weights.append(evidence[k] * (policy.greedy_share * (k == greedy) + rest * spread))
+            return np.asarray(np.array(weights) / sum(weights))
+        case SpannerIGW():
+            costs = policy.rate_for(arms.shape[1]) / (4 * arms.shape[1]) * (max(estimates) - estimates)
+            weights = optimal_design(arms / np.sqrt(1 + costs)[:, None]) / 2 + np.eye(len(arms))[greedy] / 2
+            level = 1.0
+            for _ in range(200):  # Newton's method, from the left of a convex function's root
+                level += (np.sum(weights / (level + costs)) - 1) / np.sum(weights / (level + costs) ** 2)
+            return np.asarray(weights / (level + costs))
+        case LinIDS():
+            beta, widths = slow_radius(policy, ridge), ridge.widths()
+            regrets = max(estimates + beta * widths) - (estimates - beta * widths)
+            if policy.gain == "variance":
+                return slow_least_ratio(regrets, np.log(1 + widths**2) / 2)
+            best = arms[lowest(estimates + beta * widths)]
+            before = best @ np.linalg.solve(ridge.gram, best)
+            after = [best @ np.linalg.solve(ridge.gram + np.outer(x, x), best) for x in arms]
+            gains = [math.log(before / each) if before > 0 else 0.0 for each in after]
+            return slow_least_ratio(regrets, np.array(gains))
+    raise TypeError(f"no slow law of {policy!r}")
+
+
+def slow_least_ratio(regrets: Floats, gains: Floats) -> Floats:
+    """The law of one or two arms with the least squared regret over gain, among all pairs."""
+    ratio = math.inf
+    law: Floats = np.eye(len(regrets))[lowest(-regrets)]
+    if min(regrets) <= 0 or max(gains) <= 0:
+        return law
+    for i in range(len(regrets)):
+        for j in range(len(regrets)):
+            chances = [0.0]
+            if regrets[i] != regrets[j] and gains[i] != gains[j]:
+                chances.append(regrets[i] / (regrets[j] - regrets[i]) - 2 * gains[i] / (gains[j] - gains[i]))
+            for chance in chances:
+                gain = gains[i] + chance * (gains[j] - gains[i])
+                if 0 <= chance < 1 and gain > 0:
+                    found = (regrets[i] + chance * (regrets[j] - regrets[i])) ** 2 / gain
+                    if found < ratio * (1 - 1e-12):
+                        ratio = found
+                        law = (1 - chance) * np.eye(len(regrets))[i] + chance * np.eye(len(regrets))[j]
+    return law
+
+
+def slow_imed(policy: LinIMED, ridge: SlowRidge) -> Floats:
+    """gap^2/B - log B with B = (beta |x|)^2, and what each variant changes of it."""
+    beta, widths = slow_radius(policy, ridge), ridge.widths()
+    scores = ridge.estimates() + (beta * widths if policy.variant == 3 else 0)
+    found = []
+    for score, width in zip(scores, widths, strict=True):
+        reach = (beta * width) ** 2
+        found.append((max(scores) - score) ** 2 / reach - math.log(reach) if reach > 0 else math.inf)
+    if policy.variant == 2:
+        best = lowest(ridge.estimates())
+        found[best] = min(math.log(policy.horizon or 0), found[best])
+    if policy.variant == 3 and max(scores) > min(scores):
+        best = int(np.argmax(scores))
+        found[best] = min(math.log(policy.cap / (max(scores) - min(scores)) ** 2), found[best])
+    return np.array(found)
 
 
 def slow_forced(rule: str, scale: float, last: int) -> set[int]:
@@ -234,6 +340,14 @@ def slow_has_switched(policy: GreedyFirst, arms: Floats, pulls: Sequence[Pull]) 
 
 def _design(arms: Floats, pulls: Sequence[Pull]) -> tuple[Floats, Floats]:
     return arms[[pull.arm for pull in pulls]], np.array([pull.reward for pull in pulls])
+
+
+def _forced(by: str, arms: Floats, rng: np.random.Generator) -> int:
+    return (
+        int(rng.integers(len(arms)))
+        if by == "uniform"
+        else int(rng.choice(len(arms), p=optimal_design(arms)))
+    )
 
 
 def _explored(pulls: Sequence[Pull]) -> list[Pull]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import infex
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, registry
 from infex.errors import InfexError, NotKept
-from infex.lab import play
+from infex.lab import optimal_design, play
 from infex.lab.environments import ChangingInstance, LinearInstance, changing, gaussian
 from infex.lab.simulation.compiled import forced_rounds
 from infex.models.ridge import RidgeModel
@@ -24,8 +24,13 @@ from infex.policies import (
     GreedyFirst,
     HybridTS,
     LassoBandit,
+    LinIDS,
+    LinIMED,
+    LinMED,
     OLSBandit,
+    RandLinUCB,
     RarelySwitchingUCB,
+    SpannerIGW,
 )
 from infex.policies.base import resolve_defaults
 from infex.policies.forced_sampling import is_forced
@@ -275,7 +280,20 @@ def test_expressions_of_rivals_come_back(text: str) -> None:
         (lambda: OLSBandit(keep=-1), "keep must be at least 0, got -1"),
         (lambda: OLSBandit(preset="mine"), "preset must be 'paper', got 'mine'"),
         (lambda: ExploreThenCommit(rounds=-1), "rounds must be at least 0, got -1"),
-        (lambda: ExploreThenCommit(order="random"), "order must be 'uniform' or 'robin', got 'random'"),
+        (lambda: ExploreThenCommit(order="random"), "order must be 'uniform' or 'robin' or 'design', got"),
+        (lambda: OLSBandit(forced_by="turn"), "forced_by must be 'uniform' or 'design', got 'turn'"),
+        (lambda: RandLinUCB(levels=1), "levels must be at least 2, got 1"),
+        (lambda: RandLinUCB(spread=0), "spread must be above 0, got 0"),
+        (lambda: LinIMED(variant=4), "variant must be 1, 2 or 3, got 4"),
+        (lambda: LinIMED(cap=0), "cap must be above 0, got 0"),
+        (lambda: Bandit(np.eye(2), LinIMED(variant=2)).ask(), "variant 2 of LinIMED needs the horizon"),
+        (lambda: LinMED(greedy_share=1.5), "greedy_share must be at most 1, got 1.5"),
+        (lambda: LinMED(design=1), "design must be True or False, got 1"),
+        (lambda: LinIDS(gain="most"), "gain must be 'variance' or 'directed', got 'most'"),
+        (lambda: SpannerIGW(rate=-1), "rate must be at least 0, got -1"),
+        (lambda: Bandit(np.eye(2), SpannerIGW()).ask(), "say rate, or the horizon"),
+        (lambda: optimal_design([1.0, np.nan]), "arms must be a matrix of finite numbers"),
+        (lambda: optimal_design(np.eye(2), 0), "tolerance must be above 0, got 0"),
         (lambda: UCB1(noise=-1), "noise must be at least 0, got -1"),
         (lambda: HybridTS(p=1.5), "p must be at most 1, got 1.5"),
         (lambda: HybridTS(form="odd"), "form must be 'linear' or 'plain', got 'odd'"),
