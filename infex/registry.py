@@ -35,6 +35,7 @@ from infex.models.layout import ArmRow, DesignRow
 from infex.policies.base import DEFAULT_DELTA, InfexState, hook
 from infex.policies.choice import Reason, check_policy_state
 from infex.policies.controls import Guarded, GuardedState, Limited, Paused
+from infex.policies.ensemble import EnsembleState
 from infex.policies.greedy import GreedyFirstState
 from infex.policies.ucb import SwitchingState
 from infex.policies.until_certain import CertainState, UntilCertain
@@ -619,6 +620,7 @@ POLICY_STATES: dict[str, type[Any]] = {  # by the names that files have
     "Switched": SwitchingState,
     "GuardedState": GuardedState,
     "CertainState": CertainState,
+    "EnsembleState": EnsembleState,
 }
 STATE_NAMES = {state: kind for kind, state in POLICY_STATES.items()}
 REASONS = {str(reason): reason for reason in Reason}

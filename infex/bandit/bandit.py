@@ -94,10 +94,11 @@ from infex.policies.base import (
     checked,
     policy_info,
     restore_state,
+    without_parameters,
 )
 from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
 from infex.policies.infex import base_propensities
-from infex.policies.ucb import DEFAULT, without_parameters
+from infex.policies.ucb import DEFAULT
 from infex.registry import describe, label_of
 from infex.schedules.base import a_round
 from infex.streams import Rounds

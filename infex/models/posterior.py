@@ -266,6 +266,13 @@ class Posterior:
         return shown(self._known.counts[1].copy())
 
     @property
+    def history(self) -> tuple[Floats, Integers, Floats]:
+        """All fixed arms, (K, d), those that are not shown included, their pulls and summed rewards, (K,)."""
+        known = self._known if self._whole is None else self._whole
+        pulls, sums = known.counts
+        return shown(known.columns.T), shown(pulls.astype(np.int64)), shown(sums.copy())
+
+    @property
     def moments(self) -> Moments | BlockMoments:
         """What was learnt as sums: sum x x', sum y x, and the number of rewards."""
         known = self._known

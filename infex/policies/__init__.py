@@ -12,6 +12,7 @@ from infex.policies.controls import budget as budget
 from infex.policies.controls import catching_up as catching_up
 from infex.policies.controls import guarded as guarded
 from infex.policies.controls import paused as paused
+from infex.policies.ensemble import EnsembleSampling as EnsembleSampling
 from infex.policies.forced_sampling import AgnosticLassoBandit as AgnosticLassoBandit
 from infex.policies.forced_sampling import LassoBandit as LassoBandit
 from infex.policies.forced_sampling import OLSBandit as OLSBandit
@@ -25,6 +26,9 @@ from infex.policies.igw import SpannerIGW as SpannerIGW
 from infex.policies.imed import LinIMED as LinIMED
 from infex.policies.infex import Infex as Infex
 from infex.policies.med import LinMED as LinMED
+from infex.policies.perturbed import TSUCB as TSUCB
+from infex.policies.perturbed import LinPHE as LinPHE
+from infex.policies.perturbed import WeightedBootstrap as WeightedBootstrap
 from infex.policies.rand_ucb import RandLinUCB as RandLinUCB
 from infex.policies.softened import Softened as Softened
 from infex.policies.thompson import GaussianTS as GaussianTS

@@ -424,6 +424,16 @@ def _restored_inside(state: Any, inner: StatefulPolicy, dim: int) -> Any:
     return state
 
 
+def without_parameters(policy_state: Any) -> Any:
+    """A policy state without the parameters in it, which were of other features: they are found anew."""
+    if getattr(policy_state, "has_parameters", False):
+        return None
+    if isinstance(policy_state, tuple):
+        parts = [without_parameters(part) for part in policy_state]
+        return type(policy_state)(*parts) if type(policy_state) is not tuple else tuple(parts)
+    return policy_state
+
+
 def no_arm_allowed(posterior: Posterior) -> bool:
     """Is there no arm that exploring may try?"""
     return posterior.allowed is not None and not posterior.allowed.any()

@@ -44,7 +44,7 @@ def _design(rows: bytes, shape: tuple[int, int], tolerance: float) -> Floats:
         left[:, :rank]
     )  # the arms, up to a linear map, which changes no width
     shares = np.zeros(shape[0])
-    shares[_spanning(points)] = 1.0 / rank
+    shares[spanning_arms(points)] = 1.0 / rank
     inverse = np.linalg.inv((points.T * shares) @ points)
     widths: Floats = np.einsum("ki,ij,kj->k", points, inverse, points)
     for _ in range(MOST_STEPS):
@@ -78,13 +78,17 @@ def _first_largest(values: Floats) -> int:
     return int(np.argmax(values >= top - ROUNDING * abs(top)))
 
 
-def _spanning(points: Floats) -> list[int]:
-    """As many arms as there are dimensions, each the farthest from the span of those before."""
-    rest, found = points.copy(), list[int]()
-    for _ in range(points.shape[1]):
+def spanning_arms(arms: Floats) -> list[int]:
+    """As many arms as they have dimensions, each the farthest from the span of those before."""
+    rest, found, first = arms.copy(), list[int](), 0.0
+    while len(found) < min(arms.shape):
         lengths = np.einsum("ki,ki->k", rest, rest)
         lengths[found] = -1.0
-        found.append(_first_largest(lengths))
-        direction = rest[found[-1]] / np.sqrt(lengths[found[-1]])
+        arm = _first_largest(lengths)
+        first = first or float(lengths[arm])
+        if lengths[arm] <= SINGULAR**2 * first:
+            break
+        found.append(arm)
+        direction = rest[arm] / np.sqrt(lengths[arm])
         rest -= np.outer(rest @ direction, direction)
     return found

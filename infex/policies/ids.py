@@ -13,6 +13,8 @@ from infex.models.posterior import Posterior
 from infex.policies.choice import LawPolicy, first_best
 from infex.policies.ucb import Confidence
 
+ROUNDING = 1e-12
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,24 +66,29 @@ def least_ratio(regrets: Floats, gains: Floats) -> Floats:
     With i before j on the hull, the chance of j is r_i/(r_j - r_i) - 2 g_i/(g_j - g_i) if that lies between 0
     and 1; else the ratio is least at one end, and a chance that is clipped would be the wrong one.
     """
+    if regrets.min() == 0.0 or gains.max() == 0.0:
+        return np.where(np.arange(regrets.size) == first_best(-regrets), 1.0, 0.0)
     hull = _hull(regrets, gains)
     points = [(float(regrets[arm]), float(gains[arm])) for arm in hull]
     best, ratio = (hull[0], hull[0], 0.0), math.inf
-    if points[0][0] > 0.0:
-        for arm, (regret, gain) in zip(hull, points, strict=True):
-            if gain > 0.0 and regret**2 / gain < ratio:
-                best, ratio = (arm, arm, 0.0), regret**2 / gain
-        for (i, (regret, gain)), (j, (regret_j, gain_j)) in itertools.pairwise(
-            zip(hull, points, strict=True)
-        ):
-            more, further = regret_j - regret, gain_j - gain
-            chance = regret / more - 2.0 * gain / further
-            if 0.0 < chance < 1.0 and (regret + chance * more) ** 2 / (gain + chance * further) < ratio:
-                best, ratio = (i, j, chance), (regret + chance * more) ** 2 / (gain + chance * further)
+    for arm, (regret, gain) in zip(hull, points, strict=True):
+        if gain > 0.0 and regret**2 / gain < ratio:
+            best, ratio = (arm, arm, 0.0), regret**2 / gain
+    for (i, (regret, gain)), (j, (regret_j, gain_j)) in itertools.pairwise(zip(hull, points, strict=True)):
+        more, further = regret_j - regret, gain_j - gain
+        chance = regret / more - 2.0 * gain / further
+        if 0.0 < chance < 1.0 and (regret + chance * more) ** 2 / (gain + chance * further) < ratio:
+            best, ratio = (i, j, chance), (regret + chance * more) ** 2 / (gain + chance * further)
     law = np.zeros(regrets.size)
-    law[best[0]] = 1.0 - best[2]
-    law[best[1]] += best[2]
+    law[_first_alike(best[0], regrets, gains)] = 1.0 - best[2]
+    law[_first_alike(best[1], regrets, gains)] += best[2]
     return law
+
+
+def _first_alike(arm: int, regrets: Floats, gains: Floats) -> int:
+    """The lowest index of the arms with the regret and the gain of `arm`, but for rounding."""
+    same = np.abs(regrets - regrets[arm]) <= ROUNDING * (1.0 + regrets[arm])
+    return int(np.argmax(same & (np.abs(gains - gains[arm]) <= ROUNDING * (1.0 + gains[arm]))))
 
 
 def _hull(regrets: Floats, gains: Floats) -> list[int]:

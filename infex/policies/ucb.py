@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 
@@ -172,15 +172,10 @@ class SwitchingState(NamedTuple):
     log_det_ratio: float
     theta: tuple[float, ...]
 
-
-def without_parameters(policy_state: Any) -> Any:
-    """A policy state without the parameters in it, which were of other arms: what switched does so anew."""
-    if isinstance(policy_state, SwitchingState):
-        return None
-    if isinstance(policy_state, tuple):
-        parts = [without_parameters(part) for part in policy_state]
-        return type(policy_state)(*parts) if type(policy_state) is not tuple else tuple(parts)
-    return policy_state
+    @property
+    def has_parameters(self) -> bool:
+        """It is of the features that arms have now."""
+        return True
 
 
 @final

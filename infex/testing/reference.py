@@ -9,8 +9,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.policies import (
+    TSUCB,
     UCB1,
     AgnosticLassoBandit,
+    EnsembleSampling,
     EpsilonGreedy,
     ExploreThenCommit,
     FixedBonusUCB,
@@ -23,6 +25,7 @@ from infex.policies import (
     LinIDS,
     LinIMED,
     LinMED,
+    LinPHE,
     LinTS,
     LinUCB,
     OLSBandit,
@@ -33,9 +36,12 @@ from infex.policies import (
     Softened,
     SpannerIGW,
     Uniform,
+    WeightedBootstrap,
 )
 from infex.policies.design import optimal_design
+from infex.policies.ensemble import semidefinite_root
 from infex.policies.ucb import Confidence
+from infex.streams import stream
 
 Draws = Callable[[int], np.random.Generator]
 
@@ -122,6 +128,18 @@ def slow_choice(
             degree = values[rng.choice(policy.levels, p=weights)]
             beta = degree * slow_radius(policy, ridge)
             return lowest(ridge.estimates() + beta * ridge.widths()), True
+        case LinPHE() | WeightedBootstrap():
+            first = [k for k in slow_spanning(arms) if not rewards[k]]
+            return first[0] if first else lowest(slow_perturbed(policy, arms, rewards, penalty, rng)), True
+        case TSUCB():
+            etas = [rng.standard_normal((dim,)) for _ in range(policy.samples)]
+            best = np.mean([max(ridge.sampled(policy.noise, each)) for each in etas])
+            gaps = [best - estimate for estimate in ridge.estimates()]
+            pairs = zip(gaps, ridge.widths(), strict=True)
+            ratios = [gap / width if width > 0 else math.copysign(math.inf, gap) for gap, width in pairs]
+            return lowest(-np.array(ratios)), True
+        case EnsembleSampling():
+            return slow_ensemble(policy, arms, pulls, penalty, draws, t), True
         case LinMED() | LinIDS() | SpannerIGW():
             return int(rng.choice(len(arms), p=slow_law(policy, ridge))), True
         case LinIMED():
@@ -234,9 +252,72 @@ def slow_law(policy: Policy, ridge: SlowRidge) -> Floats:
     raise TypeError(f"no slow law of {policy!r}")
 
 
+def slow_spanning(arms: Floats) -> list[int]:
+    """Arms that span all others: each is the one that least squares by those before explains worst."""
+    found: list[int] = []
+    while len(found) < np.linalg.matrix_rank(arms):
+        chosen = arms[found].T
+        left = [x - chosen @ np.linalg.lstsq(chosen, x, rcond=None)[0] if found else x for x in arms]
+        lengths = np.array([each @ each for each in left])
+        found.append(int(np.argmax(lengths >= max(lengths) * (1 - 1e-9))))
+    return found
+
+
+def slow_perturbed(
+    policy: LinPHE | WeightedBootstrap,
+    arms: Floats,
+    rewards: list[list[float]],
+    penalty: float,
+    rng: np.random.Generator,
+) -> Floats:
+    """Every arm's score by a ridge of perturbed rewards."""
+    gram, moment = penalty * np.eye(arms.shape[1]), np.zeros(arms.shape[1])
+    if isinstance(policy, LinPHE):
+        gram *= 1 + policy.scale
+        more = [math.ceil(policy.scale * len(own) - 1e-9) for own in rewards]
+        heads = [rng.binomial(count, 0.5) for count in more]
+        for x, own, count, head in zip(arms, rewards, more, heads, strict=True):
+            drawn = [policy.noise] * head + [-policy.noise] * (count - head)
+            for y in own + drawn:
+                gram, moment = gram + np.outer(x, x), moment + y * x
+    else:
+        wins = [sum((1 + y / policy.noise) / 2 for y in own) for own in rewards]
+        gains = [rng.standard_gamma(win) for win in wins]
+        losses = [rng.standard_gamma(len(own) - win) for own, win in zip(rewards, wins, strict=True)]
+        for x, gain, loss in zip(arms, gains, losses, strict=True):
+            gram, moment = gram + (gain + loss) * np.outer(x, x), moment + policy.noise * (gain - loss) * x
+    return arms @ np.linalg.solve(gram, moment)
+
+
+def slow_ensemble(
+    policy: EnsembleSampling, arms: Floats, pulls: Sequence[Pull], penalty: float, draws: Draws, t: int
+) -> int:
+    """The best arm of a member, whose perturbations are drawn through all rounds of the policy again."""
+    decided = [n for n, pull in enumerate(pulls) if pull.explored] + [len(pulls)]
+    first = draws(decided[0] + 1)
+    seed, last = int(first.integers(2**53)), -penalty * np.eye(arms.shape[1])
+    noises = np.zeros((policy.members, arms.shape[1]))
+    for n in decided:
+        rows, _ = _design(arms, pulls[:n])
+        more = rows.T @ rows - last
+        drawn = stream(seed, "ensemble", n).standard_normal(noises.shape)
+        noises, last = noises + policy.noise * drawn @ semidefinite_root(more).T, rows.T @ rows
+    member = int((first if len(decided) == 1 else draws(t)).integers(policy.members))
+    ridge = SlowRidge(arms, pulls, penalty)
+    return lowest(arms @ (ridge.theta + np.linalg.solve(ridge.gram, noises[member])))
+
+
 def slow_least_ratio(regrets: Floats, gains: Floats) -> Floats:
     """The law of one or two arms with the least squared regret over gain, among all pairs."""
     ratio = math.inf
+    alike = [
+        next(
+            k
+            for k in range(len(regrets))
+            if np.allclose([r, g], [regrets[k], gains[k]], rtol=1e-12, atol=1e-12)
+        )
+        for r, g in zip(regrets, gains, strict=True)
+    ]
     law: Floats = np.eye(len(regrets))[lowest(-regrets)]
     if min(regrets) <= 0 or max(gains) <= 0:
         return law
@@ -251,7 +332,9 @@ def slow_least_ratio(regrets: Floats, gains: Floats) -> Floats:
                     found = (regrets[i] + chance * (regrets[j] - regrets[i])) ** 2 / gain
                     if found < ratio * (1 - 1e-12):
                         ratio = found
-                        law = (1 - chance) * np.eye(len(regrets))[i] + chance * np.eye(len(regrets))[j]
+                        law = np.zeros(len(regrets))
+                        law[alike[i]] += 1 - chance
+                        law[alike[j]] += chance
     return law
 
 
@@ -339,7 +422,7 @@ def slow_has_switched(policy: GreedyFirst, arms: Floats, pulls: Sequence[Pull]) 
 
 
 def _design(arms: Floats, pulls: Sequence[Pull]) -> tuple[Floats, Floats]:
-    return arms[[pull.arm for pull in pulls]], np.array([pull.reward for pull in pulls])
+    return arms[[pull.arm for pull in pulls] or np.zeros(0, int)], np.array([pull.reward for pull in pulls])
 
 
 def _forced(by: str, arms: Floats, rng: np.random.Generator) -> int:

@@ -23,8 +23,10 @@ from infex import (
 from infex.arrays import Floats
 from infex.models import Posterior
 from infex.policies import (
+    TSUCB,
     UCB1,
     AgnosticLassoBandit,
+    EnsembleSampling,
     ExploreThenCommit,
     FixedBonusUCB,
     GaussianTS,
@@ -34,12 +36,14 @@ from infex.policies import (
     LinIDS,
     LinIMED,
     LinMED,
+    LinPHE,
     OLSBandit,
     OptimisticTS,
     RandLinUCB,
     RarelySwitchingUCB,
     SpannerIGW,
     Uniform,
+    WeightedBootstrap,
 )
 from infex.testing import PolicyContract, Problem, problem
 from infex.testing.policies import HORIZON
@@ -91,6 +95,11 @@ MAKERS: dict[str, Callable[[], Policy]] = {
     "LinIDS": LinIDS,
     "LinIDS directed": lambda: LinIDS(gain="directed", scale=0.3, radius="mixture"),
     "SpannerIGW": lambda: SpannerIGW(rate=30),
+    "LinPHE": LinPHE,
+    "WeightedBootstrap": WeightedBootstrap,
+    "TSUCB": lambda: TSUCB(samples=5),
+    "EnsembleSampling": lambda: EnsembleSampling(members=5),
+    "EnsembleSampling random": lambda: EnsembleSampling(members=3, noise=0.0, ties="random"),
     "LinIMED": LinIMED,
     "LinIMED 2": lambda: LinIMED(variant=2, horizon=60, scale=0.1),
     "LinIMED 3": lambda: LinIMED(variant=3, radius="mixture"),

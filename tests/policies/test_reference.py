@@ -23,20 +23,27 @@ from infex import (
 from infex.errors import InvalidSetting
 from infex.lab.environments import changing
 from infex.policies import (
+    TSUCB,
     UCB1,
     AgnosticLassoBandit,
+    EnsembleSampling,
     ExploreThenCommit,
     FixedBonusUCB,
     GaussianTS,
     GreedyFirst,
     HybridTS,
     LassoBandit,
+    LinIDS,
     LinIMED,
+    LinMED,
+    LinPHE,
     OLSBandit,
     OptimisticTS,
     RandLinUCB,
     RarelySwitchingUCB,
+    SpannerIGW,
     Uniform,
+    WeightedBootstrap,
 )
 from infex.streams import Rounds
 from infex.testing import agree, odd_boards, play, problem, slow_play
@@ -89,6 +96,21 @@ rivals = st.one_of(
 )
 stateless = st.one_of(
     st.builds(
+        lambda radius, gain: LinIDS(**radius, gain=gain),
+        radii,
+        st.sampled_from(["variance", "directed"]),
+    ),
+    st.builds(
+        lambda radius, share, design: LinMED(**radius, greedy_share=share, design=design),
+        radii,
+        st.sampled_from([0.5, 0.9]),
+        st.booleans(),
+    ),
+    st.builds(SpannerIGW, rate=st.sampled_from([1.0, 50.0])),
+    st.builds(LinPHE, scale=st.sampled_from([0.5, 1.0, 2.0])),
+    st.builds(WeightedBootstrap, noise=st.sampled_from([1.0, 2.0])),
+    st.builds(TSUCB, samples=st.integers(1, 5), noise=st.sampled_from([0.2, 1.0])),
+    st.builds(
         lambda radius, levels, spread: RandLinUCB(**radius, levels=levels, spread=spread),
         radii,
         st.integers(2, 20),
@@ -112,8 +134,13 @@ schedules = st.one_of(
     st.sampled_from([stretched(1), power(0.5), logarithmic(2), jittered(4, 1), every(7) | every(5)]),
 )
 everyone = st.one_of(bases, stateless)
+drawn_once = st.builds(EnsembleSampling, members=st.integers(1, 6), noise=st.sampled_from([0.1, 1.0]))
 policies = st.one_of(
-    everyone, rivals, st.builds(Infex, everyone, schedules, data=st.sampled_from(["shared", "own"]))
+    everyone,
+    rivals,
+    drawn_once,
+    st.builds(Infex, drawn_once, schedules),
+    st.builds(Infex, everyone, schedules, data=st.sampled_from(["shared", "own"])),
 )
 
 
@@ -131,9 +158,8 @@ def test_every_arm_is_that_of_the_slow_version(
     given = problem(seed, arms=arms, dim=dim, horizon=HORIZON)
     draws = Rounds(seed, "test").at
     fast = play(policy, given.arms, given.reward, draws, HORIZON, penalty)
-    assert [choice.arm for choice in fast] == slow_play(
-        policy, given.arms, given.reward, draws, HORIZON, penalty
-    )
+    slow = slow_play(policy, given.arms, given.reward, draws, HORIZON, penalty)
+    assert [choice.arm for choice in fast] == slow, policy
 
 
 @pytest.mark.parametrize("board", odd_boards())
