@@ -36,7 +36,10 @@ from infex.policies.base import DEFAULT_DELTA, InfexState, hook
 from infex.policies.choice import Reason, check_policy_state
 from infex.policies.controls import Guarded, GuardedState, Limited, Paused
 from infex.policies.ensemble import EnsembleState
+from infex.policies.exp2 import WeightsState
 from infex.policies.greedy import GreedyFirstState
+from infex.policies.layered import Awaited, LayersState
+from infex.policies.phased import PhaseState, Quota
 from infex.policies.ucb import SwitchingState
 from infex.policies.until_certain import CertainState, UntilCertain
 from infex.schedules.counted import Counted, FromCount, Logarithmic, Power, Stretched
@@ -621,6 +624,11 @@ POLICY_STATES: dict[str, type[Any]] = {  # by the names that files have
     "GuardedState": GuardedState,
     "CertainState": CertainState,
     "EnsembleState": EnsembleState,
+    "PhaseState": PhaseState,
+    "Quota": Quota,
+    "LayersState": LayersState,
+    "WeightsState": WeightsState,
+    "Awaited": Awaited,
 }
 STATE_NAMES = {state: kind for kind, state in POLICY_STATES.items()}
 REASONS = {str(reason): reason for reason in Reason}

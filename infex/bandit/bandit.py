@@ -94,6 +94,7 @@ from infex.policies.base import (
     checked,
     policy_info,
     restore_state,
+    without_arms,
     without_parameters,
 )
 from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
@@ -1116,8 +1117,8 @@ class Bandit:
             assert before.pulls is not None
             agent.replace_model(before.with_pulls(np.where(places >= 0, before.pulls[places], 0)))
         self._replication = self._replication.move(before, agent.model, places)
-        if isinstance(layout, PerArm):
-            agent.policy_state = without_parameters(agent.policy_state)
+        per_arm = isinstance(layout, PerArm)
+        agent.policy_state = (without_parameters if per_arm else without_arms)(agent.policy_state)
         self._arms = arms
         agent.account.changes += 1
 

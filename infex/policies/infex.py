@@ -315,6 +315,11 @@ def _checked(infex: Infex) -> tuple[PolicyInfo, PolicyInfo | None]:
     one_of("data", infex.data, ("shared", "own"))
     if infex.data == "own":
         _refuse_own_data(infex.base, base)
+    elif base.needs_own_data:
+        raise InvalidSetting(
+            f"{safe_repr(infex.base)} learns from its own rounds alone, as greedy ones break its law: "
+            'say data="own"'
+        )
     greedy = None if infex.greedy is None else policy_info(checked("greedy", infex.greedy))
     if greedy is not None:
         _refuse_model(infex, base, greedy)

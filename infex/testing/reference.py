@@ -9,6 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.policies import (
+    EXP2,
     TSUCB,
     UCB1,
     AgnosticLassoBandit,
@@ -30,13 +31,16 @@ from infex.policies import (
     LinUCB,
     OLSBandit,
     OptimisticTS,
+    PhasedElimination,
     Policy,
     RandLinUCB,
     RarelySwitchingUCB,
     Softened,
     SpannerIGW,
+    SupLinUCB,
     Uniform,
     WeightedBootstrap,
+    WeightedOFUL,
 )
 from infex.policies.design import optimal_design
 from infex.policies.ensemble import semidefinite_root
@@ -128,6 +132,16 @@ def slow_choice(
             degree = values[rng.choice(policy.levels, p=weights)]
             beta = degree * slow_radius(policy, ridge)
             return lowest(ridge.estimates() + beta * ridge.widths()), True
+        case WeightedOFUL():
+            return lowest(
+                ridge.estimates() + slow_bernstein(policy, ridge, len(pulls)) * ridge.widths()
+            ), True
+        case PhasedElimination():
+            return slow_phased(policy, arms, pulls), True
+        case SupLinUCB():
+            return slow_layered(policy, arms, pulls, penalty), True
+        case EXP2():
+            return int(rng.choice(len(arms), p=slow_exp2(policy, arms, pulls))), True
         case LinPHE() | WeightedBootstrap():
             first = [k for k in slow_spanning(arms) if not rewards[k]]
             return first[0] if first else lowest(slow_perturbed(policy, arms, rewards, penalty, rng)), True
@@ -305,6 +319,80 @@ def slow_ensemble(
     member = int((first if len(decided) == 1 else draws(t)).integers(policy.members))
     ridge = SlowRidge(arms, pulls, penalty)
     return lowest(arms @ (ridge.theta + np.linalg.solve(ridge.gram, noises[member])))
+
+
+def slow_bernstein(policy: WeightedOFUL, ridge: SlowRidge, rewards: int) -> float:
+    """The radius of Zhou et al. (2021) where every weight is 1."""
+    dim, n = ridge.theta.size, max(rewards, 1)
+    least = policy.largest_noise / math.sqrt(dim) if policy.least_noise is None else policy.least_noise
+    doubt = math.log(4 * n**2 / (0.01 if policy.delta is None else policy.delta))
+    spread = 8 * math.sqrt(dim * math.log(1 + n / (dim * ridge.penalty * least**2)) * doubt)
+    return policy.scale * (
+        spread + 4 * policy.largest_noise / least * doubt + math.sqrt(ridge.penalty) * policy.bound
+    )
+
+
+def slow_phased(policy: PhasedElimination, arms: Floats, pulls: Sequence[Pull]) -> int:
+    """The next arm of the phase, found by going through all phases again."""
+    left, delta, begun = list(range(len(arms))), 0.01 if policy.delta is None else policy.delta, 0
+    for phase in range(1, 60):
+        doubt = math.log(len(arms) * phase * (phase + 1) / delta)
+        shares = dict(zip(left, optimal_design(arms[left]), strict=True))
+        quotas = {
+            k: math.ceil(2 * arms.shape[1] * share * policy.noise**2 / (2.0**-phase) ** 2 * doubt)
+            for k, share in shares.items()
+        }
+        played = dict.fromkeys(quotas, 0)
+        for n in range(sum(quotas.values())):
+            togo = [(-(quotas[k] - played[k]) / quotas[k], k) for k in left if played[k] < quotas[k]]
+            arm = min(togo)[1]
+            if begun + n == len(pulls):
+                return arm
+            played[arm] += 1
+        end = begun + sum(quotas.values())
+        scores = arms @ slow_least_squares(arms, pulls[begun:end])
+        left, begun = [k for k in left if max(scores[left]) - scores[k] <= 2 * 2.0**-phase], end
+    raise AssertionError("too many phases")
+
+
+def slow_layered(policy: SupLinUCB, arms: Floats, pulls: Sequence[Pull], penalty: float) -> int:
+    """The arm of SupLinUCB, found by going through all rounds again."""
+    horizon, delta = policy.horizon or 0, 0.01 if policy.delta is None else policy.delta
+    factor = policy.scale * policy.noise * math.sqrt(2 * math.log(2 * horizon * len(arms) / delta))
+    layers: list[list[Pull]] = [[] for _ in range(max(math.ceil(math.log(horizon)), 1))]
+    for n in range(len(pulls) + 1):
+        kept, layer, chosen = list(range(len(arms))), 0, -1
+        while chosen < 0:
+            ridge = SlowRidge(arms, layers[min(layer, len(layers) - 1)], penalty)
+            widths = factor * ridge.widths()
+            uppers = ridge.estimates() + widths
+            if layer == len(layers) or max(widths[kept]) <= 1 / math.sqrt(horizon):
+                chosen, layer = kept[lowest(uppers[kept])], -1
+            elif max(widths[kept]) > 0.5 ** (layer + 1):
+                chosen = kept[lowest(widths[kept])]
+            else:
+                kept = [k for k in kept if uppers[k] >= max(uppers[kept]) - 2 * 0.5 ** (layer + 1)]
+                layer += 1
+        if n == len(pulls):
+            return chosen
+        if layer >= 0:
+            layers[layer].append(pulls[n])
+    raise AssertionError("there is always a next arm")
+
+
+def slow_exp2(policy: EXP2, arms: Floats, pulls: Sequence[Pull]) -> Floats:
+    """The law of EXP2, found by going through all rounds again."""
+    dim, theta = arms.shape[1], np.zeros(arms.shape[1])
+    rate = policy.rate or math.sqrt(math.log(max(len(arms), 2)) / (3 * dim * (policy.horizon or 0)))
+    rate = min(rate, 1 / dim)
+    for n in range(len(pulls) + 1):
+        weights = np.exp(rate * arms @ theta)
+        law = (1 - dim * rate) * weights / sum(weights) + dim * rate * optimal_design(arms)
+        if n < len(pulls):
+            gram = sum(chance * np.outer(x, x) for chance, x in zip(law, arms, strict=True))
+            x = arms[pulls[n].arm]
+            theta = theta + np.linalg.lstsq(gram, x, rcond=1e-10)[0] * pulls[n].reward / policy.bound
+    return np.asarray(law / law.sum())
 
 
 def slow_least_ratio(regrets: Floats, gains: Floats) -> Floats:

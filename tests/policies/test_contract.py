@@ -23,6 +23,7 @@ from infex import (
 from infex.arrays import Floats
 from infex.models import Posterior
 from infex.policies import (
+    EXP2,
     TSUCB,
     UCB1,
     AgnosticLassoBandit,
@@ -39,11 +40,14 @@ from infex.policies import (
     LinPHE,
     OLSBandit,
     OptimisticTS,
+    PhasedElimination,
     RandLinUCB,
     RarelySwitchingUCB,
     SpannerIGW,
+    SupLinUCB,
     Uniform,
     WeightedBootstrap,
+    WeightedOFUL,
 )
 from infex.testing import PolicyContract, Problem, problem
 from infex.testing.policies import HORIZON
@@ -100,6 +104,12 @@ MAKERS: dict[str, Callable[[], Policy]] = {
     "TSUCB": lambda: TSUCB(samples=5),
     "EnsembleSampling": lambda: EnsembleSampling(members=5),
     "EnsembleSampling random": lambda: EnsembleSampling(members=3, noise=0.0, ties="random"),
+    "PhasedElimination": lambda: PhasedElimination(noise=0.1, delta=0.5),
+    "SupLinUCB": lambda: SupLinUCB(horizon=60, noise=0.1),
+    "SupLinUCB at the theory's scale": lambda: SupLinUCB(horizon=60),
+    "EXP2": lambda: EXP2(horizon=60),
+    "EXP2 fast": lambda: EXP2(rate=0.2),
+    "WeightedOFUL": lambda: WeightedOFUL(scale=0.01, least_noise=0.5),
     "LinIMED": LinIMED,
     "LinIMED 2": lambda: LinIMED(variant=2, horizon=60, scale=0.1),
     "LinIMED 3": lambda: LinIMED(variant=3, radius="mixture"),

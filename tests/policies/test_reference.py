@@ -23,6 +23,7 @@ from infex import (
 from infex.errors import InvalidSetting
 from infex.lab.environments import changing
 from infex.policies import (
+    EXP2,
     TSUCB,
     UCB1,
     AgnosticLassoBandit,
@@ -39,11 +40,14 @@ from infex.policies import (
     LinPHE,
     OLSBandit,
     OptimisticTS,
+    PhasedElimination,
     RandLinUCB,
     RarelySwitchingUCB,
     SpannerIGW,
+    SupLinUCB,
     Uniform,
     WeightedBootstrap,
+    WeightedOFUL,
 )
 from infex.streams import Rounds
 from infex.testing import agree, odd_boards, play, problem, slow_play
@@ -95,6 +99,7 @@ rivals = st.one_of(
     st.builds(GreedyFirst, bases, level=st.sampled_from([None, 0.1]), wait=st.integers(0, 20)),
 )
 stateless = st.one_of(
+    st.builds(WeightedOFUL, scale=st.sampled_from([0.01, 1.0]), least_noise=st.sampled_from([None, 0.3])),
     st.builds(
         lambda radius, gain: LinIDS(**radius, gain=gain),
         radii,
@@ -134,12 +139,20 @@ schedules = st.one_of(
     st.sampled_from([stretched(1), power(0.5), logarithmic(2), jittered(4, 1), every(7) | every(5)]),
 )
 everyone = st.one_of(bases, stateless)
+independent = st.one_of(
+    st.builds(PhasedElimination, noise=st.sampled_from([0.05, 0.3, 1.0]), delta=st.sampled_from([None, 0.5])),
+    st.builds(SupLinUCB, noise=st.sampled_from([0.01, 0.1, 1.0]), horizon=st.sampled_from([1, 50, 1000])),
+    st.builds(EXP2, rate=st.sampled_from([0.05, 0.3]), bound=st.sampled_from([1.0, 2.0])),
+    st.builds(EXP2, horizon=st.just(50)),
+)
 drawn_once = st.builds(EnsembleSampling, members=st.integers(1, 6), noise=st.sampled_from([0.1, 1.0]))
 policies = st.one_of(
     everyone,
     rivals,
     drawn_once,
     st.builds(Infex, drawn_once, schedules),
+    independent,
+    st.builds(Infex, independent, schedules, data=st.just("own")),
     st.builds(Infex, everyone, schedules, data=st.sampled_from(["shared", "own"])),
 )
 

@@ -16,8 +16,11 @@ from infex.lab.simulation.compiled import forced_rounds
 from infex.models.ridge import RidgeModel
 from infex.models.sums import Moments
 from infex.policies import (
+    EXP2,
+    TSUCB,
     UCB1,
     ContextReduction,
+    EnsembleSampling,
     ExploreThenCommit,
     FixedBonusUCB,
     GaussianTS,
@@ -27,10 +30,15 @@ from infex.policies import (
     LinIDS,
     LinIMED,
     LinMED,
+    LinPHE,
     OLSBandit,
+    PhasedElimination,
     RandLinUCB,
     RarelySwitchingUCB,
     SpannerIGW,
+    SupLinUCB,
+    WeightedBootstrap,
+    WeightedOFUL,
 )
 from infex.policies.base import resolve_defaults
 from infex.policies.forced_sampling import is_forced
@@ -229,6 +237,13 @@ def test_notes_survive_a_file(tmp_path: Any) -> None:
         Infex(RarelySwitchingUCB(), infex.guarded(every(3), 3.0), data="own"),
         OLSBandit(scale=3),
         UCB1(),
+        EnsembleSampling(members=3),
+        PhasedElimination(noise=0.1),
+        Infex(PhasedElimination(noise=0.1), every(2), data="own"),
+        SupLinUCB(horizon=200, noise=0.1),
+        Infex(SupLinUCB(horizon=200), every(3), data="own"),
+        EXP2(rate=0.1),
+        Infex(EXP2(rate=0.1), every(3), data="own"),
     ):
         bandit, rewards = Bandit(board, policy, seed=3), np.random.default_rng(7)
         for _ in range(60):
@@ -294,6 +309,19 @@ def test_expressions_of_rivals_come_back(text: str) -> None:
         (lambda: Bandit(np.eye(2), SpannerIGW()).ask(), "say rate, or the horizon"),
         (lambda: optimal_design([1.0, np.nan]), "arms must be a matrix of finite numbers"),
         (lambda: optimal_design(np.eye(2), 0), "tolerance must be above 0, got 0"),
+        (lambda: LinPHE(scale=0), "scale must be above 0, got 0"),
+        (lambda: WeightedBootstrap(noise=0), "noise must be above 0, got 0"),
+        (lambda: TSUCB(samples=0), "samples must be at least 1, got 0"),
+        (lambda: EnsembleSampling(members=0), "members must be at least 1, got 0"),
+        (lambda: PhasedElimination(delta=2), "delta must be at most 1, got 2"),
+        (lambda: SupLinUCB(horizon=0), "horizon must be at least 1, got 0"),
+        (lambda: Bandit(np.eye(2), SupLinUCB()).ask(), "SupLinUCB needs the horizon"),
+        (lambda: EXP2(rate=0), "rate must be above 0, got 0"),
+        (lambda: Bandit(np.eye(2), EXP2()).ask(), "say rate, or the horizon"),
+        (lambda: WeightedOFUL(least_noise=0), "least_noise must be above 0, got 0"),
+        (lambda: Infex(EXP2(), every(5)), r"EXP2\(.*learns from its own rounds alone.*say data=.own"),
+        (lambda: Infex(SupLinUCB(), every(5)), r"SupLinUCB\(.*say data=.own"),
+        (lambda: Infex(PhasedElimination(), every(5)), r"PhasedElimination\(.*say data=.own"),
         (lambda: UCB1(noise=-1), "noise must be at least 0, got -1"),
         (lambda: HybridTS(p=1.5), "p must be at most 1, got 1.5"),
         (lambda: HybridTS(form="odd"), "form must be 'linear' or 'plain', got 'odd'"),
