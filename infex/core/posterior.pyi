@@ -6,6 +6,7 @@ from infex.arrays import Floats
 from infex.core.ridge import Ridge
 
 def radius_of(radius: float | Floats, arm: int | None = None) -> float: ...
+def likelihood_radius(told: int, dim: int, bound: float, delta: float) -> float: ...
 def to_sphere(direction: Floats) -> None: ...
 def probabilities(odds: npt.ArrayLike) -> Floats: ...
 
@@ -13,6 +14,7 @@ class RidgePosterior:
     columns: Floats
     fixed: bool
     logistic: bool
+    likelihood: bool
     told: int
     def __init__(self, ridge: Ridge) -> None: ...
     @classmethod
@@ -26,6 +28,7 @@ class RidgePosterior:
         told: int = 0,
         counts: Floats | None = None,
         logistic: bool = False,
+        likelihood: bool = False,
     ) -> Self: ...
     @property
     def count(self) -> int: ...

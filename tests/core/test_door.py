@@ -343,6 +343,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
     "bank.BankPosterior.design_row": lambda: (bank.BankPosterior(a_bank()).over(numbers(C)).design_row, (1,)),
     "bank.block_diagonal": lambda: (bank.block_diagonal, ([numbers(C, C), numbers(C, C)],)),
     "posterior.RidgePosterior.design_row": lambda: (a_posterior().design_row, (1, numbers(D))),
+    "posterior.likelihood_radius": lambda: (posterior.likelihood_radius, (5, 3, 1.0, 0.1)),
     "posterior.RidgePosterior.radii": lambda: (a_posterior().radii, (1.0, 1.0, 0.1)),
     "posterior.radius_of": lambda: (posterior.radius_of, (0.5, 1)),
     "fixed_arms.FixedArmsRun": lambda: (played(fixed_arms.FixedArmsRun, T, places(2, 5)), fixed_run()),

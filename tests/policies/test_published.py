@@ -166,7 +166,7 @@ def test_phases_begin_anew_when_arms_come_or_go() -> None:
 
 def test_linimed_2_is_linimed_1_at_the_radius_of_the_theory() -> None:
     instance = gaussian(dim=4, arms=10, seed=2)
-    runs = [play(instance, LinIMED(variant=variant), 300, record=True) for variant in (1, 2)]  # type: ignore[arg-type]
+    runs = [play(instance, LinIMED(variant=variant), 300, record=True) for variant in (1, 2)]
     np.testing.assert_array_equal(runs[0].arms, runs[1].arms)
 
 
