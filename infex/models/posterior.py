@@ -411,6 +411,10 @@ class Posterior:
         """One arm's estimate."""
         return self._known.estimate(self._checked(arm))
 
+    def loss(self, arm: int) -> float:
+        """One arm's estimated loss: the best estimate of all arms minus its own, but for rounding."""
+        return max(self.best - self.estimate(arm), 0.0)
+
     def width(self, arm: int) -> float:
         """One arm's width."""
         return self._reach.width(self._checked(arm))

@@ -6,6 +6,7 @@ from infex.policies.base import Policy as Policy
 from infex.policies.choice import Choice as Choice
 from infex.policies.choice import Reason as Reason
 from infex.policies.choice import best as best
+from infex.policies.conservative import conservative as conservative
 from infex.policies.context_reduction import ContextReduction as ContextReduction
 from infex.policies.controls import Control as Control
 from infex.policies.controls import budget as budget

@@ -27,6 +27,7 @@ class Reason(StrEnum):
     GREEDY = "greedy"
     BUDGET_SPENT = "budget spent"
     COST_LIMIT = "skipped: cost limit"
+    BASELINE = "skipped: baseline not safe"
     CERTAIN = "skipped: certain"
     PAUSED = "skipped: paused"
     NO_ARM_ALLOWED = "skipped: no arm is allowed"

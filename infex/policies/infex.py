@@ -134,12 +134,12 @@ class Infex(ScheduledPolicy):
             known = self._propensities_of_base(t, posterior, verdict, state, choice)
             return _declined(choice, verdict, state, known), verdict
         schedule = self.controlled_schedule
-        loss = loss_of(posterior, checked_arm(choice, len(posterior)))
-        judged = schedule.judge_arm(verdict, t, loss, posterior, state.states)
+        arm = checked_arm(choice, len(posterior))
+        judged = schedule.judge_arm(verdict, t, arm, posterior, state.states)
         if not judged.explores:
             return choice, judged
         known = self._propensities_of_base(t, posterior, verdict, state, choice)
-        states = schedule.after_exploring(loss, state.states)
+        states = schedule.after_exploring(arm, posterior, state.states)
         inner = state.base if choice.policy_state is None else choice.policy_state
         kept = InfexState(states, inner) if states or inner is not None else None
         status = verdict.schedule_status
@@ -284,11 +284,6 @@ class Infex(ScheduledPolicy):
         controls = self.controlled_schedule.compiled()
         plan = self.controlled_schedule.plan
         return None if controls is None else spec._replace(schedule=plan, controls=controls)
-
-
-def loss_of(posterior: Posterior, arm: int) -> float:
-    """The estimated loss of an arm: the best estimate of all arms minus its own, but for rounding."""
-    return max(posterior.best - posterior.estimate(arm), 0.0)
 
 
 def _declined(choice: Choice, verdict: RoundVerdict, state: InfexState, known: Propensities) -> Choice:

@@ -213,7 +213,7 @@ class AtMost(Control):
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
-    def after_exploring(self, loss: float, state: State) -> State:
+    def after_exploring(self, arm: int, posterior: Posterior, state: State) -> State:
         return Left(state.explorations - 1)  # type: ignore[attr-defined]
 
 
@@ -337,7 +337,7 @@ def test_a_chance_that_is_none_is_refused() -> None:
 
 def test_arms_are_refused_by_whatever_control_says_so() -> None:
     class Never(AtMost):
-        def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
+        def refuses(self, t: int, arm: int, posterior: Posterior, state: State) -> str | None:
             return "no"
 
     assert told(Bandit(ARMS, Infex(LinUCB(), Never(every(1)))), 5).explored == 0

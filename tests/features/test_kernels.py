@@ -24,7 +24,7 @@ from infex.features import kernel, rbf
 def test_estimates_and_widths_are_those_of_a_gaussian_process(
     seed: int, arms: int, dim: int, told: int, penalty: float, scale: float
 ) -> None:
-    """Mean k'(K + penalty I)^-1 y, variance (k(x, x) - k'(K + penalty I)^-1 k)/penalty (Rasmussen and Williams)."""
+    """Mean k'(K + penalty I)^-1 y, variance (k(x, x) - k'(K + penalty I)^-1 k)/penalty."""
     rng = np.random.default_rng(seed)
     points, k = rng.normal(size=(arms, dim)), rbf(scale)
     bandit = Bandit(kernel(points, k), LinUCB(), penalty=penalty)

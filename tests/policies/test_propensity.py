@@ -117,8 +117,8 @@ class Choosy(Control):
     schedule: Any
     arm_loss: float = 0.05
 
-    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
-        return "skipped: too costly" if loss > self.arm_loss else None
+    def refuses(self, t: int, arm: int, posterior: Posterior, state: State) -> str | None:
+        return "skipped: too costly" if posterior.loss(arm) > self.arm_loss else None
 
 
 def test_a_control_of_ones_own_that_refuses_arms_never_gives_a_probability_of_nil() -> None:
