@@ -19,6 +19,11 @@ cpdef enum Kind:
     GAUSSIAN_TS
     PLAIN_HYBRID_TS
     RARELY_SWITCHING # an optimistic parameter, found anew when det V has grown by 1 + `rate`
+    RAND_LINUCB      # optimism of a degree that is drawn from `degrees`
+    LINIMED          # the least divergence by estimates; the greedy arm's index is at least `rate`
+    LINIMED_BY_UPPER # by upper bounds; that of the largest is at least -log(`rate`/gap^2)
+    OPTIMISTIC_TS    # the larger of estimate and sample
+    OPTIMISTIC_TS_SPHERICAL
 
 
 cpdef enum Wrap:
@@ -49,6 +54,8 @@ cdef struct Settings:
     Wrap wrap
     double first, second
     bint wrap_random_ties
+    const double *degrees  # (2, levels): their distribution function, and their values
+    int64_t levels
 
 
 cdef enum:           # the state of a policy, before room for d numbers
@@ -57,6 +64,7 @@ cdef enum:           # the state of a policy, before room for d numbers
 
 cdef class Base:
     cdef Settings settings
+    cdef const double[:, ::1] degrees
 
 
 cdef bint is_plain(const Settings *base) noexcept nogil

@@ -8,10 +8,12 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real, set_fields, whole
+from infex.core.choosing import Kind, Reads, divergence_indices
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import Problem
 from infex.policies.choice import IndexPolicy
+from infex.policies.compiled import CompiledSpec
 from infex.policies.ucb import Confidence
 
 
@@ -55,15 +57,22 @@ class LinIMED(IndexPolicy, Confidence):
         """-gap^2/(scale beta |x|)^2 + log (scale beta |x|)^2 of every arm; -infinity for one of width 0."""
         beta = self.choosing_radius(posterior)
         scores = posterior.upper(beta) if self.variant == 3 else posterior.estimates
-        gaps, reach = np.max(scores) - scores, np.square(beta * posterior.widths)
-        found = np.full(len(posterior), -math.inf)
-        wide = reach > 0.0
-        found[wide] = np.log(reach[wide]) - np.square(gaps[wide]) / reach[wide]
+        gaps = np.max(scores) - scores
+        found = divergence_indices(gaps, beta * posterior.widths)
         if self.variant == 2:
             if self.horizon is None:
                 raise InvalidSetting("variant 2 of LinIMED needs the horizon: say horizon=...")
             found[posterior.greedy] = max(-math.log(self.horizon), found[posterior.greedy])
-        elif self.variant == 3 and np.max(gaps) > 0.0:
+        elif self.variant == 3 and (most := float(np.max(gaps))) > 0.0:
             best = int(np.argmin(gaps))
-            found[best] = max(-math.log(self.cap / float(np.max(gaps)) ** 2), found[best])
+            found[best] = max(-math.log(self.cap / (most * most)), found[best])
         return found
+
+    def compiled(self) -> CompiledSpec | None:
+        """The least divergence in every round."""
+        if self.variant == 3:
+            return CompiledSpec(self.compiled_base(Kind.LINIMED_BY_UPPER, Reads.READS_WIDTHS, rate=self.cap))
+        if self.variant == 2 and self.horizon is None:
+            return None
+        limit = -math.log(self.horizon) if self.variant == 2 and self.horizon else -math.inf
+        return CompiledSpec(self.compiled_base(Kind.LINIMED, Reads.READS_WIDTHS, rate=limit))

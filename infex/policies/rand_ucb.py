@@ -8,8 +8,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real, set_fields, whole
+from infex.core.choosing import Kind, Reads
 from infex.models.posterior import Posterior
 from infex.policies.choice import Choice, exploring_choice, pick, pick_propensity
+from infex.policies.compiled import CompiledSpec
 from infex.policies.ucb import Confidence
 
 LAST_WEIGHT = 1e-6  # of Z = 1, before weights are divided by their sum: that of the authors' code
@@ -54,6 +56,15 @@ class RandLinUCB(Confidence):
         degree = float(degrees[rng.choice(self.levels, p=chances)])
         arm, _ = pick(posterior.upper(degree * self.choosing_radius(posterior)), self.ties, rng)
         return exploring_choice(arm, self.propensity(t, posterior, arm))
+
+    def compiled(self) -> CompiledSpec:
+        """A degree in every round, drawn as `Generator.choice` does it."""
+        degrees, chances = self.law_of_degrees()
+        below = chances.cumsum()
+        base = self.compiled_base(Kind.RAND_LINUCB, Reads.READS_WIDTHS)
+        return CompiledSpec(
+            base._replace(degrees=(tuple((below / below[-1]).tolist()), tuple(degrees.tolist())))
+        )
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """The probability of those Z for which the index of `arm` is the largest."""

@@ -211,6 +211,12 @@ class OptimisticTS(Sampler, ParameterSampling):
         drawn = posterior.perturbed(self.spread(t, posterior), rng, self.sampling)
         return np.maximum(posterior.estimates, drawn)
 
+    def compiled(self) -> CompiledSpec | None:
+        """Sampling in every round."""
+        spherical = self.sampling == "spherical"
+        kind = Kind.OPTIMISTIC_TS_SPHERICAL if spherical else Kind.OPTIMISTIC_TS
+        return self.compiled_sampler(kind, Reads.READS_WIDTHS)
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
