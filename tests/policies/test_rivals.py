@@ -322,6 +322,7 @@ def test_expressions_of_rivals_come_back(text: str) -> None:
         (lambda: Infex(EXP2(), every(5)), r"EXP2\(.*learns from its own rounds alone.*say data=.own"),
         (lambda: Infex(SupLinUCB(), every(5)), r"SupLinUCB\(.*say data=.own"),
         (lambda: Infex(PhasedElimination(), every(5)), r"PhasedElimination\(.*say data=.own"),
+        (lambda: infex.Softened(EXP2(rate=0.1)), r"EXP2\(.*learns by the law of its own arms"),
         (lambda: UCB1(noise=-1), "noise must be at least 0, got -1"),
         (lambda: HybridTS(p=1.5), "p must be at most 1, got 1.5"),
         (lambda: HybridTS(form="odd"), "form must be 'linear' or 'plain', got 'odd'"),
