@@ -270,6 +270,8 @@ class Posterior:
         """All fixed arms, (K, d), those that are not shown included, their pulls and summed rewards, (K,)."""
         known = self._known if self._whole is None else self._whole
         pulls, sums = known.counts
+        if not known.fixed:
+            raise NotKept("arms whose features change with contexts have no history of their own")
         return shown(known.columns.T), shown(pulls.astype(np.int64)), shown(sums.copy())
 
     @property
@@ -334,14 +336,15 @@ class Posterior:
         return other, places
 
     def _shown(self, places: Integers) -> Posterior:
-        """The posterior of the arms at some places."""
+        """The posterior of the arms at some places, in their order."""
+        if places.size == self._known.count:
+            return self._changed(self._known, self._explored)
         explored = None if self._explored is None else self._explored.among(places)
         other = self._changed(self._known.among(places), explored)
-        if places.size < self._known.count:
-            if self._places is None:
-                other._places, other._whole, other._whole_explored = places, self._known, self._explored
-            else:
-                other._places = self._places[places]
+        if self._places is None:
+            other._places, other._whole, other._whole_explored = places, self._known, self._explored
+        else:
+            other._places = self._places[places]
         return other
 
     def on(self, offer: Offer) -> Posterior:

@@ -75,10 +75,10 @@ class LinPHE(Sampler, Perturbation):
 
     def sampled(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Floats:
         """Every arm's score under one perturbed history."""
+        arms, pulls, sums = posterior.history
         first = untried(posterior)
         if first is not None:
             return first
-        arms, pulls, sums = posterior.history
         more = np.ceil(self.scale * pulls - ROUNDING).astype(np.int64)
         drawn = self.noise * (2 * rng.binomial(more, 0.5) - more)
         return scores_of(posterior, arms, (1.0 + self.scale) * posterior.penalty, pulls + more, sums + drawn)
@@ -107,10 +107,10 @@ class WeightedBootstrap(Sampler, Perturbation):
 
     def sampled(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Floats:
         """Every arm's score under one draw of all weights."""
+        arms, pulls, sums = posterior.history
         first = untried(posterior)
         if first is not None:
             return first
-        arms, pulls, sums = posterior.history
         if np.any(np.abs(sums) > self.noise * pulls * (1.0 + ROUNDING)):
             raise InvalidSetting(f"rewards go beyond -noise to noise, which is {self.noise:g}: set it larger")
         wins = np.clip(0.5 * (pulls + sums / self.noise), 0.0, pulls)

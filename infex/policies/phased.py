@@ -81,7 +81,7 @@ class PhasedElimination(StatefulPolicy):
     def _next(self, posterior: Posterior) -> tuple[int, PhaseState]:
         """The arm, and the state once it is played; the best estimate, if no arm of the phase is shown."""
         state: PhaseState | None = posterior.policy_state
-        _ = posterior.pulls  # arms that change every round are refused
+        _ = posterior.history  # arms that change are refused
         places = posterior.places.tolist()
         if state is None or not any(quota.left for quota in state.quotas):
             state = self._phase(posterior, state)

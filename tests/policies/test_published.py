@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, Greedy, LinTS
+from infex import Bandit, Greedy, LinTS, features
 from infex.errors import InvalidSetting, NotKept
 from infex.lab import optimal_design, play
 from infex.lab.environments import changing, gaussian
@@ -101,6 +101,10 @@ def test_rewards_beyond_those_that_the_bootstrap_knows_are_refused() -> None:
 def test_bases_that_count_rewards_refuse_arms_that_change(policy: Any) -> None:
     with pytest.raises(NotKept, match="arms that change every round have no pulls"):
         play(changing(dim=2, arms=3, seed=0), policy, 10)
+    visits = Bandit(features=features.disjoint(3, context_dim=2), policy=policy)
+    with pytest.raises(NotKept, match="arms whose features change with contexts have no history"):
+        visits.ask(context=[0.5, 0.5])
+    assert Bandit(ARMS, policy).ask(allowed=[False, True, True, False]).arm in (1, 2)
 
 
 def test_many_drawn_rewards_make_perturbed_history_as_thompson_sampling() -> None:
