@@ -296,6 +296,10 @@ class RemoteStudy:
         body = {"unit": unit, "reason": reason}
         return int(self._transport.call("POST", f"{self._path}/erasures", body, seconds)["erased"])
 
+    def archive(self, *, keep: int, seconds: float = LONG_WORK) -> int:
+        """Moves all entries but the newest `keep` into files beside the database; how many."""
+        return int(self._transport.call("POST", f"{self._path}/archive", {"keep": keep}, seconds)["archived"])
+
     def explain(
         self, key: str, *, prove: bool = True, contents: bool = False, seconds: float = LONG_WORK
     ) -> dict[str, Any]:
@@ -449,6 +453,7 @@ class AsyncRemoteStudy:
     tell_many = _awaited(RemoteStudy.tell_many)
     correct = _awaited(RemoteStudy.correct)
     forget = _awaited(RemoteStudy.forget)
+    archive = _awaited(RemoteStudy.archive)
     learn_from = _awaited(RemoteStudy.learn_from)
     explain = _awaited(RemoteStudy.explain)
     verify = _awaited(RemoteStudy.verify)

@@ -29,6 +29,8 @@ from infex.service.metrics import MEDIA_TYPE, Metrics
 from infex.service.refusals import Refused
 from infex.service.schemas import (
     AmendmentRequest,
+    ArchiveAnswer,
+    ArchiveRequest,
     BodyDecoder,
     CorrectionRequest,
     DecisionAnswer,
@@ -188,6 +190,10 @@ class Routes:
             takes_file=True, gives=LearntAnswer,
         )  # fmt: skip
         yield Endpoint(
+            method="POST", path=f"{STUDY}/archive", scope=Scope.ADMIN, respond=self.archive,
+            takes=ArchiveRequest, gives=ArchiveAnswer,
+        )  # fmt: skip
+        yield Endpoint(
             method="POST", path=f"{STUDY}/preview", scope=Scope.READ, respond=self.preview,
             takes=PreviewRequest, gives=PreviewAnswer,
         )  # fmt: skip
@@ -333,6 +339,11 @@ class Routes:
             except InvalidLog as error:
                 raise InvalidLog(str(error).removeprefix(f"{path}: ")) from error
         return answer(LearntAnswer(rows=rows))
+
+    async def archive(self, request: Request) -> Response:
+        """Moves old entries of the journal into files beside the database, where they are still found."""
+        asked, study = await self._decoded(request), (await self._study(request)).study
+        return answer(ArchiveAnswer(archived=await self._alone(partial(study.archive, keep=asked.keep))))
 
     async def preview(self, request: Request) -> Response:
         """How many explorations a policy would make in about a day, without changing anything.

@@ -60,7 +60,7 @@ from infex.study.requests import check_lengths, check_text, checked_key, checked
 from infex.study.settings import Rules, check_settings, policy_to_plain, with_own_learner
 from infex.study.snapshot import open_state, without_erased
 from infex.study.state import RewardState, StudyState
-from infex.study.stores.base import claim_store, release_store, without_password
+from infex.study.stores.base import claim_store, release_store, sqlite_path, without_password
 from infex.study.verify import Verdict, verify
 
 
@@ -305,17 +305,20 @@ class Study:
         self.flush()
         return export(self._executor.store, self.name, self._executor.state.given, Path(path))
 
-    def archive(self, folder: str | Path, *, keep: int) -> int:
+    def archive(self, folder: str | Path | None = None, *, keep: int) -> int:
         """Moves all entries but the newest `keep` out of the database, into files in a folder; how many.
 
-        Nothing else changes: all of them are still found, explained, verified, exported and erased, as long
-        as the folder is there. To use another folder, move the files, and archive to it. The database is
-        made smaller, and answers wait while it is. Only for SQLite.
+        Without a `folder` it is the one beside shop.db that is called shop.db.archive. Nothing else
+        changes: all of them are still found, explained, verified, exported and erased, as long as the
+        folder is there. To use another folder, move the files, and archive to it. The database is made
+        smaller, and answers wait while it is. Only for SQLite.
         """
-        kept = whole("keep", keep, least=1)
+        kept, file = whole("keep", keep, least=1), sqlite_path(self.url) or Path("none")
+        beside = file.with_name(f"{file.name}.archive")
         self.flush()
         store = self._executor.store
-        return store.archive(self.name, Path(folder), store.end(self.name).number - kept)
+        last = store.end(self.name).number - kept
+        return store.archive(self.name, beside if folder is None else Path(folder), last)
 
     def estimates(
         self,
