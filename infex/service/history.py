@@ -20,7 +20,9 @@ from infex.features.table import ContextTable
 from infex.registry import from_record_quietly
 from infex.service.segments import OTHER_ARMS, Segments
 from infex.study.events import (
+    ASSIGNED,
     DECISIONS,
+    REWARDS,
     Amended,
     Assigned,
     Decided,
@@ -45,12 +47,6 @@ MOST_MARKS, MOST_AMENDMENTS, MOST_RECENT = 600, 50, 1000
 CONFIDENCE = 0.95
 PAGE = 2000  # entries that are read at once
 SKIPPED = ("owed", "dropped")  # statuses of a schedule where exploration was due and did not happen
-STATE_AFTER = {
-    EventKind.REWARD.value: "rewarded",
-    EventKind.DEFAULTED.value: "defaulted",
-    EventKind.LATE.value: "late",
-    EventKind.CORRECTION.value: "corrected",
-}
 
 
 class RecentDecision(msgspec.Struct, gc=False):
@@ -168,7 +164,7 @@ class History:
         """The next entries, and the decisions before them of which they tell rewards."""
         with self._opened() as store:
             page = list(store.read(self._name, self._end, most))
-            keys = {entry.key for entry in page if entry.kind in STATE_AFTER}
+            keys = {entry.key for entry in page if entry.kind in REWARDS}
             keys -= {entry.key for entry in page if entry.kind in DECISIONS}
             known: dict[str, KnownDecision] = {}
             for entry in store.of_keys(self._name, keys) if keys else []:
@@ -232,8 +228,8 @@ class History:
                 return []
             with self._opened() as store:
                 entries = list(without_erased(store, self._name, store.of_keys(self._name, keys)))
-        contents = (event_of(entry).content for entry in entries if entry.kind == EventKind.DECISION)
-        return [bytes(content.request) for content in contents if isinstance(content, Decided)]
+        contents = (event_of(entry).content for entry in entries if entry.kind in DECISIONS)
+        return [bytes(content.request) for content in contents if isinstance(content, Decided | Assigned)]
 
     def lift(self, rules: Rules, now: float) -> Lift:
         """What `Study.lift` gives for a study of these rules; NotReady if the history is closed meanwhile."""
@@ -251,7 +247,7 @@ class History:
             yield entry
 
     def per_minute(self, now: float) -> float:
-        """Rounds a minute, by the latest ones: those of the last minute, or as many as are kept."""
+        """Decisions a minute but those held out, by the latest ones: those of the last minute, or as many as are kept."""
         with self._lock:
             times = [each.at for each in self._recent.values() if now - 60.0 < each.at <= now]
         if len(times) < MOST_RECENT:
@@ -287,7 +283,7 @@ class History:
         elif entry.kind in DECISIONS:
             known[entry.key] = self._known(entry)
             self._enter_decision(entry, known[entry.key])
-        elif entry.kind in STATE_AFTER:
+        elif entry.kind in REWARDS:
             if entry.key in known:  # else its decision was erased
                 self._enter_reward(entry, known[entry.key])
         elif entry.kind == EventKind.OPENED:
@@ -320,17 +316,21 @@ class History:
         name = arm if arm in self._segments.arms else OTHER_ARMS
         span.arms[name] = span.arms.get(name, 0) + 1
         span.decisions += 1
-        if not isinstance(content, Decided):
-            return  # a unit keeps its arm, or an apprentice looks on: it is no round
-        different = content.explored and content.arm != content.greedy
-        skipped = not content.explored and content.turn in SKIPPED
+        if isinstance(content, Decided):
+            explored, reason, turn = content.explored, content.reason, content.turn or ""
+        else:  # a unit keeps its arm, or an apprentice looks on: it is no round
+            explored, reason, turn = False, ASSIGNED[known.tracked.kind], ""
+        greedy = content.arm if content.greedy is None else content.greedy
+        different = explored and content.arm != greedy
         self._recent[entry.key] = RecentDecision(
-            entry.key, content.t, arm, content.greedy, content.explored, different, content.reason,
-            content.turn or "", content.estimate, _finite(content.low), _finite(content.high),
-            content.probability, at,
+            entry.key, content.t, arm, greedy, explored, different, reason, turn, content.estimate or 0.0,
+            _finite(content.low), _finite(content.high), content.probability, at,
         )  # fmt: skip
         if len(self._recent) > MOST_RECENT:
             self._recent.popitem(last=False)
+        if not isinstance(content, Decided):
+            return
+        skipped = not explored and turn in SKIPPED
         span.explored += content.explored
         span.different += different
         span.skipped += skipped
@@ -348,7 +348,7 @@ class History:
         tracked.apply(entry.number, event_of(entry))
         if (shown := self._recent.get(entry.key)) is not None:
             is_late = entry.kind == EventKind.LATE
-            shown.state, shown.reward = STATE_AFTER[entry.kind], content.reward if is_late else tracked.reward
+            shown.state, shown.reward = tracked.state.value, content.reward if is_late else tracked.reward
         if tracked.reward is None or entry.kind == EventKind.LATE:
             return
         span, is_first, more = self._span(tracked.at / 1e6), before is None, tracked.reward - (before or 0.0)
