@@ -61,7 +61,8 @@ def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> 
 
     One row for each: round, arm, label, reward (null: none counts), weight (if there is one other than 1),
     explored, explore_probability, base_propensity, greedy, probability, what was on offer (`context` with a
-    map that can be kept, else `arms`; `offered`), held_out, id, time, reward_time, unit, stream, policy, reason. Metadata `infex` say what is the same in all rows.
+    map that can be kept, else `arms`; `offered`), held_out, id, time, reward_time, unit, stream,
+    policy, reason. Metadata `infex` say what is the same in all rows.
 
     Decisions for units that are held out are a stream of their own, with rounds from 1: `held_out` is true,
     `policy` is the rule that decided, and `propensity` is that of its arm.
