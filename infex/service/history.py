@@ -247,7 +247,7 @@ class History:
             yield entry
 
     def per_minute(self, now: float) -> float:
-        """Decisions a minute, without those held out: those of the last minute, or the latest that are kept."""
+        """Decisions a minute, without those held out: those of the last minute, or as many as are kept."""
         with self._lock:
             times = [each.at for each in self._recent.values() if now - 60.0 < each.at <= now]
         if len(times) < MOST_RECENT:
