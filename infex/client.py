@@ -252,17 +252,24 @@ class RemoteStudy:
     def tell(self, key: str, reward: float, *, weight: float = 1.0, part: str | None = None) -> str:
         """Tells a reward, exactly once, however often it is sent; the state of the decision then.
 
-        That of a fallback is not sent, and "fallback" returned: the service may have decided otherwise.
+        Where rewards add up (`again="sum"`), a `part` that has a name counts once, also in another call;
+        without one a name is made up for this call. That of a fallback is not sent, and "fallback" returned:
+        the service may have decided otherwise.
         """
         if self._fallback_of(key) is not None:
             return "fallback"
-        body = {"key": key, "reward": reward, "weight": weight} | ({} if part is None else {"part": part})
+        name = uuid.uuid4().hex if part is None else part
+        body = {"key": key, "reward": reward, "weight": weight, "part": name}
         return str(self._transport.call("POST", f"{self._path}/rewards", body)["state"])
 
     def tell_many(self, keys: Sequence[str], rewards: Sequence[float]) -> list[str]:
         """Tells many rewards in one request, but for those of fallbacks; the state of each."""
         pairs = list(zip(keys, rewards, strict=True))
-        sent = [{"key": key, "reward": value} for key, value in pairs if self._fallback_of(key) is None]
+        sent = [
+            {"key": key, "reward": value, "part": uuid.uuid4().hex}
+            for key, value in pairs
+            if self._fallback_of(key) is None
+        ]
         answers = self._transport.call("POST", f"{self._path}/rewards", sent) if sent else []
         states = {each["key"]: str(each["state"]) for each in answers}
         return [states.get(key, "fallback") for key in keys]

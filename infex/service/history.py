@@ -20,6 +20,7 @@ from infex.features.table import ContextTable
 from infex.registry import from_record_quietly
 from infex.service.segments import OTHER_ARMS, Segments
 from infex.study.events import (
+    ASSIGNED,
     DECISIONS,
     REWARDS,
     Amended,
@@ -223,8 +224,8 @@ class History:
                 return []
             with self._opened() as store:
                 entries = list(without_erased(store, self._name, store.of_keys(self._name, keys)))
-        contents = (event_of(entry).content for entry in entries if entry.kind == EventKind.DECISION)
-        return [bytes(content.request) for content in contents if isinstance(content, Decided)]
+        contents = (event_of(entry).content for entry in entries if entry.kind in DECISIONS)
+        return [bytes(content.request) for content in contents if isinstance(content, Decided | Assigned)]
 
     def lift(self, rules: Rules, now: float) -> Lift:
         """What `Study.lift` gives for a study of these rules; NotReady if the history is closed meanwhile."""
@@ -242,7 +243,7 @@ class History:
             yield entry
 
     def per_minute(self, now: float) -> float:
-        """Rounds a minute, by the latest ones: those of the last minute, or as many as are kept."""
+        """Decisions a minute, without those held out: those of the last minute, or as many as are kept."""
         with self._lock:
             times = [each.at for each in self._recent.values() if now - 60.0 < each.at <= now]
         if len(times) < MOST_RECENT:
@@ -311,17 +312,21 @@ class History:
         name = arm if arm in self._segments.arms else OTHER_ARMS
         span.arms[name] = span.arms.get(name, 0) + 1
         span.decisions += 1
-        if not isinstance(content, Decided):
-            return  # a unit keeps its arm, or an apprentice looks on: it is no round
-        different = content.explored and content.arm != content.greedy
-        skipped = not content.explored and content.turn in SKIPPED
+        if isinstance(content, Decided):
+            explored, reason, turn = content.explored, content.reason, content.turn or ""
+        else:  # a unit keeps its arm, or an apprentice looks on: it is no round
+            explored, reason, turn = False, ASSIGNED[known.tracked.kind], ""
+        greedy = content.arm if content.greedy is None else content.greedy
+        different = explored and content.arm != greedy
         self._recent[entry.key] = RecentDecision(
-            entry.key, content.t, arm, content.greedy, content.explored, different, content.reason,
-            content.turn or "", content.estimate, _finite(content.low), _finite(content.high),
-            content.probability, at,
+            entry.key, content.t, arm, greedy, explored, different, reason, turn, content.estimate or 0.0,
+            _finite(content.low), _finite(content.high), content.probability, at,
         )  # fmt: skip
         if len(self._recent) > MOST_RECENT:
             self._recent.popitem(last=False)
+        if not isinstance(content, Decided):
+            return
+        skipped = not explored and turn in SKIPPED
         span.explored += content.explored
         span.different += different
         span.skipped += skipped

@@ -20,6 +20,7 @@ from infex.study.study import Study
 LEAST_PAUSE = 30.0  # seconds between two computations
 SHARE_OF_TIME = 0.05  # at most so much of the time goes into them
 REQUESTS_ASKED = 200  # the latest, over which arms win
+OFFER = ("arms", "labels", "context", "offered")
 
 
 @final
@@ -60,7 +61,7 @@ def winners_of(study: Study, requests: Sequence[bytes]) -> dict[str, Any] | None
     """
     best, sure, asked = Counter[str](), Counter[str](), 0
     intervals: dict[str, dict[str, float]] = {}
-    different = Counter(requests)
+    different = Counter(map(_offer_in, requests))
     for encoded, count in different.items():
         request = msgspec.json.decode(encoded)
         words = {word: request.get(word) for word in ("arms", "labels", "context")}
@@ -83,3 +84,9 @@ def winners_of(study: Study, requests: Sequence[bytes]) -> dict[str, Any] | None
     arms = {name: {"best": best[name], "sure": sure[name]} for name in {**intervals, **best}}
     found = {name: counts | intervals.get(name, {}) for name, counts in arms.items()}
     return {"requests": asked, "different": len(different), "arms": plain_figures(found)}
+
+
+def _offer_in(request: bytes) -> bytes:
+    """What a request offers, and to whom: not what was played, nor whether it might be explored on."""
+    said = msgspec.json.decode(request)
+    return msgspec.json.encode({word: said[word] for word in OFFER if word in said})

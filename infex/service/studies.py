@@ -38,7 +38,7 @@ from infex.study.study import Study
 
 LOG = logging.getLogger("infex.service")
 ROUNDS_ASSUMED = 10_000  # of a preview, where nothing was decided lately
-NO_DAY = {"mean_reward": None, "calibration": None}
+NO_DAY = {"rounds": 0, "mean_reward": None, "calibration": None}
 
 DRIFT_Z = 4.0  # standard errors between recent residuals and all
 OLD_SHARE, OLD_AGES, FEWEST_OLD = 0.5, ("604800", "2592000", "more"), 100  # pending for more than a day
@@ -169,10 +169,10 @@ class ServedStudy:
         """How often a policy would explore in as many rounds as the busier of the last two days had, UTC."""
         wanted, today = parsed("policy", policy), datetime.now(UTC).date()
         first, days = self.study.summary().rounds + 1, self.study.metrics()["days"]
-        lately = {str(today - timedelta(back)) for back in (0, 1)} & days.keys()
-        rounds, basis = ROUNDS_ASSUMED, "assumed: nothing was decided today or yesterday (UTC)"
+        lately = [day for back in (0, 1) if days.get(day := str(today - timedelta(back)), NO_DAY)["rounds"]]
+        rounds, basis = ROUNDS_ASSUMED, "assumed: it decided nothing today or yesterday (UTC)"
         if lately:
-            busier = max(sorted(lately, reverse=True), key=lambda day: days[day]["rounds"])
+            busier = max(lately, key=lambda day: days[day]["rounds"])
             rounds = days[busier]["rounds"]
             basis = f"as many as were decided on {busier} (UTC), the busier of today and yesterday"
         last = first + rounds - 1

@@ -59,10 +59,10 @@ class Exported(NamedTuple):
 def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> Exported:
     """Writes all decisions that were not erased; how many.
 
-    One row for each: round, arm, label, reward (null: none counts), explored, explore_probability,
-    base_propensity, greedy, propensity, what was on offer (`context` with a map that can be kept, else
-    `arms`; `offered`), held_out, sticky, apprentice, id, time, reward_time, unit, stream, policy, reason.
-    Metadata `infex` say what is the same in all rows.
+    One row for each: round, arm, label, reward (null: none counts), weight (if there is one other than 1),
+    explored, explore_probability, base_propensity, greedy, propensity, what was on offer (`context` with a
+    map that can be kept, else `arms`; `offered`), held_out, sticky, apprentice, id, time, reward_time, unit,
+    stream, policy, reason. Metadata `infex` say what is the same in all rows.
 
     Decisions for units that are held out are a stream of their own, with rounds from 1: `held_out` is true,
     `policy` is the rule that decided, and `propensity` is that of its arm.
@@ -150,6 +150,7 @@ class Scan:
             "arm": c.arm,
             "label": None if c.label is None else str(c.label),
             "reward": None if tracked is None else tracked.reward,
+            "weight": 1.0 if tracked is None else tracked.weight,
             "greedy": c.greedy,
             "propensity": c.probability,
             **offer_of(self.bandit, request, self._by_arms and self.reshaped),
@@ -197,7 +198,7 @@ class Scan:
 
         floats, time = pa.float64(), pa.timestamp("us", tz="UTC")
         kinds = {
-            "round": pa.int64(), "arm": pa.int32(), "label": pa.string(), "reward": floats,
+            "round": pa.int64(), "arm": pa.int32(), "label": pa.string(), "reward": floats, "weight": floats,
             "explored": pa.bool_(), "explore_probability": floats, "base_propensity": floats,
             "greedy": pa.int32(), "propensity": floats, "offered": pa.list_(pa.bool_()),
             "context": pa.list_(floats),
@@ -207,7 +208,8 @@ class Scan:
         }  # fmt: skip
         offers = {"context"} if self._by_context else {"arms"} if self._by_arms else set()
         offers |= {"offered"} if self._chooses or self._is_fixed_or_mapped else set()
-        optional = ("context", "arms", "offered")
+        offers |= {"weight"} if any(each.weight != 1.0 for each in self._rewards.values()) else set()
+        optional = ("context", "arms", "offered", "weight")
         kept = {word: kind for word, kind in kinds.items() if word not in optional or word in offers}
         header = header_of(self.bandit, self.reshaped) | _joined_header(self.joined) | self.unjoined
         said = json.dumps(header).encode()

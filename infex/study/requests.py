@@ -14,6 +14,7 @@ from infex.features.vectors import refuse_single_values, table_rows
 from infex.study.journal import RESERVED
 
 LONGEST_KEY = 200  # characters
+OPTIONS = ("context", "arms", "labels", "allowed", "offered", "explore", "played")
 ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -27,6 +28,8 @@ class Request(NamedTuple):
     @staticmethod
     def of(options: Mapping[str, object], unit: str) -> Request:
         """What was asked for a unit; an option that is None was omitted."""
+        if unknown := sorted(options.keys() - OPTIONS):
+            raise TypeError(f"ask has no option {unknown[0]!r}; it has {', '.join(OPTIONS)}")
         plain = {name: plain_value(name, value) for name, value in options.items() if value is not None}
         encoded = ENCODER.encode(plain)
         return Request(plain, encoded, request_digest(encoded, unit))

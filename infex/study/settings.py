@@ -314,6 +314,9 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
             bandit.add_arms(to.get("arms"), to.get("labels"))
         case "remove arms":
             moved = bandit.remove_arms(to)
+            match settings.get("holdout_policy"):
+                case {"arm": int(arm)} if bandit.labels is None:
+                    settings["holdout_policy"] = {"arm": moved.place(arm)}
         case "extend":
             moved = bandit.extend(**to)
         case _:

@@ -190,7 +190,12 @@ def load_state(
         state.residues, state.erased_spans = left, found.spans
         with contextlib.suppress(DamagedJournal):  # if the journal is damaged, reading all of it says so
             return state, replay(state, store, place.mark, before, keep_snapshots)
-    return replay_journal(store, name, given, left, before, keep_snapshots)
+    try:
+        return replay_journal(store, name, given, left, before, keep_snapshots)
+    except DamagedJournal:
+        if residues is not None or not erases_more(store, name, left):
+            raise
+    return load_state(store, name, given, before=before, with_keys=with_keys, keep_snapshots=keep_snapshots)
 
 
 def replay_journal(
@@ -281,6 +286,11 @@ def erased_entries(store: Store, name: str) -> ErasedEntries:
         found.said_by.update({residue.number: entry.number for residue in residues})
         found.spans.append((min(residue.number for residue in residues), entry.number))
     return found
+
+
+def erases_more(store: Store, name: str, known: Collection[int]) -> bool:
+    """Has a journal erased further entries since these were read? They may be missing in a replay."""
+    return not erased_entries(store, name).residues.keys() <= set(known)
 
 
 def erased_hash(residues: Collection[int]) -> Callable[[int], bytes]:

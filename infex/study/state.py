@@ -84,9 +84,9 @@ class TrackedDecision(msgspec.Struct, gc=False):
     """A decision, what was asked for it (as a digest), and its reward as far as there is one.
 
     `number` is the entry of its last change, `decided` that of its decision. `reward` is what counts now,
-    None for none; `late` is one that came too late. `on` is what its reward is learnt on, as arms and
-    features were after the entry `on_since`; None of one that is held out. A decision that was erased is
-    None. `kind` is that of the event that decided.
+    None for none; `late` is one that came too late, of `late_weight`. `on` is what its reward is learnt on,
+    as arms and features were after the entry `on_since`; None of one that is held out. A decision that was
+    erased is None. `kind` is that of the event that decided.
     """
 
     key: str
@@ -105,6 +105,7 @@ class TrackedDecision(msgspec.Struct, gc=False):
     learnt: Correction = Correction(1.0, (0, None))
     rewarded_at: int | None = None
     late: float | None = None
+    late_weight: float = 1.0
     parts: Mapping[str, float] = NO_PARTS
 
     @staticmethod
@@ -157,7 +158,7 @@ class TrackedDecision(msgspec.Struct, gc=False):
         self.state = self.state if adds_up else STATE_AFTER[event.kind]
         self.rewarded_at = event.at
         if event.kind is EventKind.LATE:
-            self.late = content.reward
+            self.late, self.late_weight = content.reward, content.weight
         elif self.reward is not None:
             self.reward = self.reward_after(event.kind, content)
         else:
@@ -181,8 +182,9 @@ class TrackedDecision(msgspec.Struct, gc=False):
             return self._repeats_part(content)
         if self.state is RewardState.DEFAULTED:
             return False
-        known = self.late if self.state is RewardState.LATE else self.reward
-        if known == content.reward and self.weight == content.weight:
+        is_late = self.state is RewardState.LATE
+        known, weight = (self.late, self.late_weight) if is_late else (self.reward, self.weight)
+        if known == content.reward and weight == content.weight:
             return True
         raise AlreadyTold(
             f"decision {self.key!r} has the reward {known!r} already, got {content.reward!r}: correct it if "

@@ -49,7 +49,7 @@ from infex.study.commands import (
     TellRow,
     each_row,
 )
-from infex.study.events import MICROSECONDS, LearntLog, Observation
+from infex.study.events import LOG_KEY, MICROSECONDS, LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
 from infex.study.export import Exported, export
@@ -58,7 +58,7 @@ from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
 from infex.study.requests import check_lengths, check_text, checked_key, checked_unit, rows_of
 from infex.study.settings import Rules, check_settings, policy_to_plain, with_own_learner
-from infex.study.snapshot import open_state, without_erased
+from infex.study.snapshot import load_state, open_state, without_erased
 from infex.study.state import RewardState, StudyState
 from infex.study.stores.base import claim_store, release_store, sqlite_path, without_password
 from infex.study.verify import Verdict, verify
@@ -151,7 +151,10 @@ class Study:
         """
         from infex.study.warm_start import ROWS_AT_ONCE, warm_start_of  # which needs libraries that read logs
 
-        log, rows = warm_start_of(source, self.bandit())
+        store, given, bandit = self._executor.store, self._executor.state.given, self.bandit()
+        for entry in store.of_keys(self.name, [LOG_KEY]):  # a log is read for the arms and features of then
+            bandit = load_state(store, self.name, given, before=entry.number, with_keys=False)[0].bandit
+        log, rows = warm_start_of(source, bandit)
         for first in range(0, max(len(rows), 1), ROWS_AT_ONCE):
             self.learn_rows(log, first, rows[first : first + ROWS_AT_ONCE])
         return len(rows)

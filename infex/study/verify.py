@@ -12,7 +12,15 @@ from infex.registry import label_of
 from infex.study.events import DECISIONS, Decided, event_of
 from infex.study.explain import decides_again
 from infex.study.journal import BEGINNING, ENTRIES_PER_PAGE, Entry, Mark
-from infex.study.snapshot import apply_entry, erased_hash, first_state, missing_entries, state_at
+from infex.study.snapshot import (
+    apply_entry,
+    erased_entries,
+    erased_hash,
+    erases_more,
+    first_state,
+    missing_entries,
+    state_at,
+)
 from infex.study.state import StudyState
 from infex.study.stores.base import Place, Store
 
@@ -46,9 +54,17 @@ def verify(store: Store, name: str, given: Mapping[str, object], checkpoint: str
     """Replays all of a journal, decides every decision once more, and compares.
 
     Entries must also be those of the checkpoint, and of snapshots that are kept beside the journal; and these
-    must hold what the journal has come to there.
+    must hold what the journal has come to there. If somebody is erased meanwhile, it is all done again.
     """
     kept = None if checkpoint is None else Mark.from_checkpoint(checkpoint)
+    while True:
+        erased = erased_entries(store, name).residues
+        verdict = _verdict(store, name, given, kept)
+        if verdict.holds or not erases_more(store, name, erased):
+            return verdict
+
+
+def _verdict(store: Store, name: str, given: Mapping[str, object], kept: Mark | None) -> Verdict:
     places = store.places(name)  # before the journal, which may grow
     snapshots = defaultdict(list)
     for place in places:

@@ -145,6 +145,26 @@ def test_an_amendment_that_is_sent_again_has_the_same_key() -> None:
         assert first[0].body["key"] != second[0].body["key"]
 
 
+def test_a_reward_that_is_sent_again_adds_up_once() -> None:
+    with scripted() as script, client_of(script, Time()) as client:
+        study = client.study("pricing")
+        for _ in range(2):
+            script.then_nothing()
+            script.then(200, {"key": "a", "state": "rewarded"})
+            study.tell("a", 0.5)
+        script.then_nothing()
+        script.then(200, [{"key": "a", "state": "rewarded"}] * 2)
+        study.tell_many(["a", "a"], [0.5, 0.5])
+        parts = [each.body["part"] for each in script.asked[:4]]
+        assert parts[0] == parts[1] != parts[2] == parts[3]
+        rows = [row["part"] for row in script.asked[4].body]
+        assert script.asked[4].body == script.asked[5].body
+        assert len({*parts, *rows}) == 4
+        script.then(200, {"key": "a", "state": "rewarded"})
+        study.tell("a", 0.5, part="tip")
+        assert script.asked[-1].body["part"] == "tip"
+
+
 def test_what_reads_a_whole_journal_is_sent_once(tmp_path: Path) -> None:
     time = Time()
     with scripted() as script, client_of(script, time) as client:

@@ -386,10 +386,20 @@ def test_a_preview_counts_the_explorations_of_the_next_rounds_and_changes_nothin
         path = "/v1/studies/pricing/preview"
         shown = call("POST", path, {"policy": "Infex(LinUCB, every(10))"}).json
         assert (shown["rounds"], shown["explorations"]) == (10_000, 1_000)
-        assert shown["basis"].startswith("assumed: nothing was decided")
+        assert shown["basis"].startswith("assumed: it decided nothing")
         assert shown["now"] == sum(t % 3 == 0 for t in range(1, 10_001))
         assert call("POST", path, {"policy": "LinUCB"}).json["explorations"] is None
         assert call("GET", "/v1/studies/pricing").json["policy"].endswith("every(3))")
+
+
+def test_a_preview_for_an_apprentice_is_not_one_of_no_rounds(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING | {"apprentice": True})
+        arm = "tea"
+        asked = {"key": "a", "context": CONTEXT, "played": arm}
+        assert call("POST", "/v1/studies/pricing/decisions", asked).status == 200
+        shown = call("POST", "/v1/studies/pricing/preview", {"policy": "Infex(LinUCB, every(10))"}).json
+        assert (shown["rounds"], shown["explorations"]) == (10_000, 1_000)
 
 
 def test_a_preview_rests_on_the_rounds_of_a_day_and_not_on_the_pace_of_a_burst(tmp_path: Path) -> None:

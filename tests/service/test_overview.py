@@ -133,7 +133,33 @@ def test_decisions_that_are_no_rounds_are_counted_as_shown_but_for_those_held_ou
         assert sum(span["held_rewards"] for span in past["spans"]) == held
         assert sum(span["decisions"] for span in past["spans"]) == figures["rounds"] + sticky == 90 - held
         assert sum(arm["rewards"] for arm in past["arms"].values()) == 90 - held
-        assert len(history.recent()) == figures["rounds"]
+        latest = history.recent()
+        assert len(latest) == 90 - held
+        assert sum(each.reason == "sticky" for each in latest) == sticky
+        assert {each.state for each in latest} == {"rewarded"}
+        assert history.per_minute(study.explain("k89", prove=False).at.timestamp()) == 90.0 - held
+
+
+def test_an_apprentice_has_latest_decisions_and_winners_too(tmp_path: Path) -> None:
+    with (
+        shop(tmp_path, arms=np.eye(3), labels=["a", "b", "c"], apprentice=True, again="sum") as study,
+        closing(tmp_path) as history,
+    ):
+        for number in range(60):
+            arm = number % 3
+            study.ask(f"k{number}", played="abc"[arm], durable=False)
+            study.tell(f"k{number}", 0.1 * arm + 0.001 * (number % 2), durable=False)
+        study.correct("k59", 0.2)
+        study.tell("k59", 0.05, part="tip")
+        read_all(history)
+        assert [each.key for each in history.recent()] == [f"k{n}" for n in reversed(range(60))]
+        latest = history.recent()[0]
+        assert (latest.arm, latest.reason, latest.explored) == ("c", "apprentice", False)
+        assert (latest.state, latest.reward) == ("corrected", 0.25) == (study.state("k59"), 0.25)
+        found = winners_of(study, history.requests(200))
+        assert found is not None
+        assert (found["requests"], found["different"]) == (60, 1)
+        assert found["arms"]["c"]["best"] == 60
 
 
 def test_arms_without_end_take_no_memory_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,19 @@ def test_what_passed_unlearnt_can_be_put_right(tmp_path: Path) -> None:
         assert replayed(study) == study.digest()
 
 
+def test_a_late_reward_of_some_weight_is_told_once(tmp_path: Path) -> None:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, wait="1 day", default=0.0) as study:
+        study.ask("order")
+        clock.now += 2 * 86_400.0
+        assert study.tell("order", 5.0, weight=2.0) == "late"
+        entries = study.metrics()["entries"]
+        assert study.tell("order", 5.0, weight=2.0) == "late"
+        assert study.metrics()["entries"] == entries
+        with pytest.raises(AlreadyTold):
+            study.tell("order", 5.0)
+
+
 def test_what_cannot_be_put_right_exactly_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     joint = features.hybrid(features.interactions(np.eye(2), context_dim=3))
     with shop(tmp_path, features=joint) as study:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 import infex
 from infex import features, models
 from infex.errors import UnknownDecision
+from infex.study import journal
 from infex.study.explain import explain
-from infex.study.journal import BEGINNING, Draft, linked
+from infex.study.journal import BEGINNING, Draft, Entry, linked
 from infex.study.stores.base import reading
 from infex.study.stores.sqlite import SQLiteStore
 from infex.study.verify import verify
@@ -120,3 +122,28 @@ def test_intervals_of_a_study_are_the_theorys_at_any_scale(tmp_path: Path) -> No
         assert why.proven
         assert [offer.high for offer in why.offers] == [margin] * 3
         assert [-offer.low for offer in why.offers] == [margin] * 3
+
+
+@pytest.mark.parametrize("look", ["explain", "verify"])
+def test_what_is_erased_while_a_journal_is_read_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    with shop(tmp_path) as study:
+        for n in range(20):
+            study.ask(f"k{n}", unit=f"u{n % 4}")
+            study.tell(f"k{n}", 0.1 * n)
+        units, read = ["u1"], SQLiteStore.read
+
+        def erasing(store: SQLiteStore, *given: Any) -> Iterator[Entry]:
+            for place, entry in enumerate(read(store, *given)):
+                if place == 2 and units:
+                    study.forget(units.pop())
+                yield entry
+
+        monkeypatch.setattr(SQLiteStore, "read", erasing)
+        monkeypatch.setattr(journal, "ENTRIES_PER_PAGE", 2)
+        if look == "verify":
+            assert study.verify().holds
+        else:
+            assert study.explain("k19").proven is None  # it rests on what was erased
+        assert study.verify().holds

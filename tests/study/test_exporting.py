@@ -32,6 +32,19 @@ def test_an_export_is_read_as_a_log(tmp_path: Path, chooses: bool) -> None:
     assert len(ARMS) == log.count
 
 
+def test_a_study_that_learns_from_an_export_knows_what_the_first_one_did(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    with shop(tmp_path) as study:
+        for n in range(40):
+            study.ask(f"k{n}", durable=False)
+            study.tell(f"k{n}", float(rng.normal()), weight=float(rng.uniform(0.5, 3.0)), durable=False)
+        study.ask("pending")
+        study.export(tmp_path / "log.parquet")
+        theta = study.bandit().theta
+    with shop(tmp_path, "next", learn_from=tmp_path / "log.parquet") as study:
+        np.testing.assert_allclose(study.bandit().theta, theta, rtol=1e-12)
+
+
 def exported(folder: Path, **settings: Any) -> tuple[Log, dict[str, Any], dict[str, float]]:
     """What a study with half of its units held out exports, its decisions and rewards by key."""
     settings = {"policy": infex.Infex(infex.LinUCB(), infex.jittered(5, seed=1)), **settings}

@@ -9,7 +9,7 @@ import pytest
 
 import infex
 from infex import features
-from infex.errors import InvalidSetting
+from infex.errors import InvalidSetting, UnknownArm
 from infex.study.study import Study
 from tests.study.studies import ARMS, POLICY, Clock, replayed, shop
 
@@ -166,6 +166,21 @@ def test_the_decision_of_somebody_held_out_has_the_greedy_arm_and_the_estimate_o
     with shop(tmp_path) as study:  # from a snapshot
         assert {key: study.ask(key, **asked(int(key[1:]))) for key in held} == decisions
         assert replayed(study) == study.digest()
+
+
+def test_those_held_out_keep_their_arm_where_arms_before_it_go(tmp_path: Path) -> None:
+    with shop(tmp_path, holdout=1.0, holdout_policy={"arm": 1}) as study:
+        before = ARMS[study.ask("before").arm]
+        study.remove_arms([0])
+        assert ARMS[1 + study.ask("after").arm] == before
+        assert study.ask("after").arm == 0
+        assert study.verify().holds
+        assert replayed(study) == study.digest()
+    with shop(tmp_path) as study:
+        assert study.ask("later").arm == 0
+        study.remove_arms([0])
+        with pytest.raises(UnknownArm, match="held out"):
+            study.ask("none")
 
 
 def asked(n: int) -> dict[str, Any]:

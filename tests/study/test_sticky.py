@@ -89,6 +89,19 @@ def test_an_arm_that_is_gone_or_not_on_offer_is_not_kept(tmp_path: Path, labels:
         assert study.verify().holds
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"sticky": True}, {"holdout": 1.0}], ids=["plain", "sticky", "held out"]
+)
+def test_an_option_that_is_misspelt_is_refused_whoever_decides(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    with shop(tmp_path, **settings) as study:
+        study.ask("first", unit="u")
+        with pytest.raises(TypeError, match="no option 'offerd'"):
+            study.ask("second", unit="u", offerd=[0])
+        assert study.metrics()["decisions"] == 1
+
+
 def test_who_is_erased_has_no_arm_any_more_and_nobody_else_changes(tmp_path: Path) -> None:
     def filled(study: Study, units: list[str]) -> None:
         for n, unit in enumerate(units):

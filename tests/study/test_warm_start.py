@@ -63,6 +63,24 @@ def test_it_knows_what_the_log_tells_and_its_rounds_begin_at_one(tmp_path: Path,
         shop(tmp_path, learn_from=last_month(seed + 100))
 
 
+@pytest.mark.parametrize("log", [{"labels": LABELS}, {"arms": ARMS}], ids=["labels", "features"])
+def test_the_same_log_changes_nothing_after_arms_went_and_features_came(
+    tmp_path: Path, log: dict[str, Any]
+) -> None:
+    learnt = Log(arm=[0, 1, 2, 0], reward=[1.0, 0.0, 0.5, 1.0], **log)
+    with shop(tmp_path, arms=ARMS, labels=log.get("labels"), learn_from=learnt) as study:
+        study.remove_arms([1 if "arms" in log else "b"])
+        study.extend(1)
+        before = study.digest()
+    for _ in range(2):
+        with shop(tmp_path, learn_from=learnt) as study:
+            assert study.digest() == before
+            study.ask("order")
+            before = study.digest()
+    with pytest.raises(OtherSettings, match="learns from the log"):
+        shop(tmp_path, learn_from=Log(arm=[0, 1, 2, 0], reward=[1.0, 0.0, 0.5, 0.0], **log))
+
+
 def test_a_log_that_is_learnt_in_part_is_finished_before_anything_is_decided(tmp_path: Path) -> None:
     log = last_month(1, rows=40)
     with shop(tmp_path, "whole", learn_from=log, **FIXED) as study:

@@ -249,12 +249,13 @@ export class Study {
   }
 
   /**
-   * Tells a reward, exactly once, however often it is sent; the state of the decision then. That of a fallback is
-   * not sent, and "fallback" returned: the service may have decided otherwise.
+   * Tells a reward, exactly once, however often it is sent; the state of the decision then. Where rewards add up, a
+   * `part` that has a name counts once, also in another call; without one a name is made up for this call. The reward
+   * of a fallback is not sent, and "fallback" returned: the service may have decided otherwise.
    */
   async tell(key: string, reward: number, options: Omit<RewardRequest, "key" | "reward"> = {}): Promise<string> {
     if (this.#outage?.known(key)) return "fallback";
-    return (await this.#post<RewardAnswer>("rewards", { key, reward, ...options })).state;
+    return (await this.#post<RewardAnswer>("rewards", { key, reward, ...options, part: options.part ?? madeUpKey() })).state;
   }
 
   /** Tells many rewards in one request, but for those of fallbacks; the state of each. */
@@ -263,7 +264,7 @@ export class Study {
       throw invalid(`rewards must be as many as the keys, ${keys.length}, got ${rewards.length}`);
     }
     const rows = keys
-      .map((key, place) => ({ key, reward: rewards[place] }))
+      .map((key, place) => ({ key, reward: rewards[place], part: madeUpKey() }))
       .filter(({ key }) => !this.#outage?.known(key));
     const answers = rows.length > 0 ? await this.#post<RewardAnswer[]>("rewards", rows) : [];
     const states = new Map(answers.map((each) => [each.key, each.state]));

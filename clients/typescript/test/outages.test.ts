@@ -52,6 +52,19 @@ test("what is not answered is sent again with the same key, when the service sai
   assert.ok(0.1 <= third && third <= 0.2 && 0.2 <= fourth && fourth <= 0.4, "pauses grow by chance");
 });
 
+test("a reward that is sent again adds up once", async () => {
+  const study = script.client().study("drinks"), told = { key: "a", state: "rewarded" };
+  script.hangsUp().says(200, told).says(200, told).says(200, [told, told]).says(200, told);
+  await study.tell("a", 1);
+  await study.tell("a", 1);
+  await study.tellMany(["a", "a"], [1, 1]);
+  await study.tell("a", 1, { part: "tip" });
+  const parts = script.asked.flatMap(({ body }) => body as { part: string }[]).map(({ part }) => part);
+  assert.equal(parts[0], parts[1]);
+  assert.equal(new Set(parts).size, 5);
+  assert.equal(parts.at(-1), "tip");
+});
+
 test("an answer that never comes is waited for as long as was said, and no longer", async () => {
   script.isSilent();
   const study = new Client(script.url, { seconds: 0.05, pause: async () => {}, clock: ticks(0, 9) }).study("drinks");
@@ -222,7 +235,8 @@ test("the reward of a fallback is not sent, and others are", async () => {
   assert.equal(script.asked.length, sent);
   script.says(200, [{ key: "heard", state: "rewarded" }]);
   assert.deepEqual(await study.tellMany(["a", "heard"], [1, 0]), ["fallback", "rewarded"]);
-  assert.deepEqual(script.asked[sent]?.body, [{ key: "heard", reward: 0 }]);
+  const [row, ...rest] = script.asked[sent]?.body as { part: string }[];
+  assert.deepEqual([row, rest], [{ key: "heard", reward: 0, part: row?.part }, []]);
   script.hangsUp().saysAway();
   await assert.rejects(study.tell("heard", 1), ServiceSilent, "which is no decision, so it has no fallback");
 });

@@ -52,7 +52,7 @@ export function drawWorth(host, study, past) {
       at === null ? null : make("p", { class: "small soft" }, `As of ${clock(at)}.${words.length > 1 ? " This is about the study as a whole, which learns from what it explores; what exploring costs by itself is only estimated." : ""}`)),
     make("dl", { class: "figures" },
       costFigure(study),
-      figure("explored", `${number(spent.done)} times`, `${percent(spent.done / f.rounds)} of decisions${spent.different === null ? "" : `; ${number(spent.different)} played another arm than the best by estimate`}`),
+      figure("explored", `${number(spent.done)} times`, `${percent(spent.done / (f.decisions - f.held_out.decisions))} of decisions${spent.different === null ? "" : `; ${number(spent.different)} played another arm than the best by estimate`}`),
       figure("decisions", number(f.decisions), `${f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out; ` : ""}${number(f.per_minute)} in the last minute`),
       figure("mean reward", money(study, f.today.mean_reward), "of the last day (UTC)"),
       f.apprentice.decisions ? figure("as an apprentice", `${percent(f.apprentice.agreement)} alike`, `of ${number(f.apprentice.decisions)} decisions of others; it expects ${money(study, f.apprentice.estimated_gain)} more a decision of its own, by its estimates`) : null));
