@@ -136,6 +136,8 @@ class Client:
         """Begins a study with the settings of `infex.Study.open`, or finds it, if it has these settings."""
         learn_from = settings.pop("learn_from", None)
         plain = {word: _setting(word, value) for word, value in settings.items() if value is not None}
+        if learn_from is not None:
+            plain["awaits_log"] = True
         self._transport.call("POST", "/v1/studies", {"name": name} | plain)
         study = self.study(name)
         if learn_from is not None:

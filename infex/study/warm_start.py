@@ -16,6 +16,7 @@ from infex.logs import Log, read
 from infex.logs.log import Fingerprint
 from infex.study.events import CONTENT_VERSION, ENCODER, LearntLog, Observation
 from infex.study.requests import checked_unit
+from infex.study.state import learn_observations
 
 ROWS_AT_ONCE = 1_000
 Row = tuple[str, Observation]
@@ -32,7 +33,8 @@ class WarmStart(NamedTuple):
 def warm_start_of(source: object, bandit: Bandit) -> WarmStart:
     """What a bandit can learn from a log, or from a file of one; decisions of its holdout are left out.
 
-    Arms are matched by their labels, where the bandit's arms have labels, and else by their indices.
+    Arms are matched by their labels, where the bandit's arms have labels, and else by their indices. The
+    bandit learns all of it here, to see whether it can: it is a copy that is thrown away.
     """
     log = _log_of(source, bandit).without_held_out()
     places = np.flatnonzero(log.rewarded)
@@ -54,6 +56,7 @@ def warm_start_of(source: object, bandit: Bandit) -> WarmStart:
         )
         for n in places.tolist()
     ]
+    learn_observations(bandit, [content for _, content in rows])
     return WarmStart(log_named(rows, Fingerprint.of(log).hashes), rows)
 
 
