@@ -98,7 +98,7 @@ def measured(decisions: int = DECISIONS) -> Journal:
         restart, study = timed(lambda: begun(url))
         with study, reading(url) as store:
             known, unknown = (
-                min(timed(partial(load_state, store, "shop", {}, knows_keys=each))[0] for _ in range(5))
+                min(timed(partial(load_state, store, "shop", {}, with_keys=each))[0] for _ in range(5))
                 for each in (True, False)
             )
             sizes = [len(store.snapshot("shop", place) or b"") for place in store.places("shop")]

@@ -1,8 +1,9 @@
-"""Arrays: their types, views that cannot be written to, and a user's arms and labels checked at the door."""
+"""Arrays: their types, views that cannot be written to, a user's arms and labels checked, values as JSON."""
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from infex.checks import LARGEST_REWARD, whole
-from infex.errors import DamagedFile, InvalidArms
+from infex.errors import DamagedFile, InvalidArms, InvalidContext, InvalidSetting
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -225,3 +226,42 @@ def plain_scalar(value: object) -> object:
     if isinstance(value, np.floating):
         return float(value)
     return value.item() if isinstance(value, np.integer | np.bool_ | np.str_) else value
+
+
+def as_mapping(context: object) -> Mapping[Any, Any] | None:
+    """A context with names as a mapping; None for one without names."""
+    if isinstance(context, Mapping):
+        return context
+    if isinstance(context, tuple):
+        return context._asdict() if hasattr(context, "_asdict") else None
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(context, pandas.Series):
+        return None
+    if not context.index.is_unique:
+        raise InvalidContext("a context has a name more than once")
+    named: Mapping[Any, Any] = context.to_dict()
+    return named
+
+
+def plain_value(name: str, value: object) -> Any:
+    """A value as JSON can hold it: arrays as lists, named values as mappings, a NaN with a name as None."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_value(name, value.tolist())
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidSetting(f"{name} must be finite numbers, got {value!r}")
+        return float(value)
+    if type(value) is tuple or isinstance(value, list | set | frozenset | range):
+        return [plain_value(name, part) for part in value]
+    if (named := as_mapping(value)) is not None:
+        return {str(word): None if _is_nan(part) else plain_value(name, part) for word, part in named.items()}
+    raise InvalidSetting(
+        f"a study keeps what it is asked: {name} must be numbers, texts, lists or mappings of them, "
+        f"got a {type(value).__name__}"
+    )
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float | np.floating) and math.isnan(value)

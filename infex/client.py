@@ -25,10 +25,8 @@ from pathlib import Path
 from typing import IO, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeGuard, TypeVar, final
 from urllib.parse import quote, urlsplit
 
-import numpy as np
-
 from infex import errors
-from infex.arrays import Label
+from infex.arrays import Label, plain_value
 from infex.checks import real, whole
 from infex.errors import InfexError, InvalidSetting, ServiceRefused, ServiceSilent
 from infex.files import replacing
@@ -305,6 +303,10 @@ class RemoteStudy:
         body = {"unit": unit, "reason": reason}
         return int(self._transport.call("POST", f"{self._path}/erasures", body, seconds)["erased"])
 
+    def archive(self, *, keep: int, seconds: float = LONG_WORK) -> int:
+        """Moves all entries but the newest `keep` into files beside the database; how many."""
+        return int(self._transport.call("POST", f"{self._path}/archive", {"keep": keep}, seconds)["archived"])
+
     def explain(
         self, key: str, *, prove: bool = True, contents: bool = False, seconds: float = LONG_WORK
     ) -> dict[str, Any]:
@@ -458,6 +460,7 @@ class AsyncRemoteStudy:
     tell_many = _awaited(RemoteStudy.tell_many)
     correct = _awaited(RemoteStudy.correct)
     forget = _awaited(RemoteStudy.forget)
+    archive = _awaited(RemoteStudy.archive)
     learn_from = _awaited(RemoteStudy.learn_from)
     explain = _awaited(RemoteStudy.explain)
     verify = _awaited(RemoteStudy.verify)
@@ -656,34 +659,11 @@ def _error_in(answer: _Answer) -> InfexError:
 
 
 def _encoded(body: object) -> bytes:
-    """A body as JSON: arrays as lists, what is missing as null, and no number that is not finite."""
-    try:
-        return json.dumps(_plain(body), allow_nan=False).encode()
-    except ValueError:
-        raise InvalidSetting("numbers must be finite") from None
-
-
-def _plain(value: object) -> Any:
-    """What JSON can hold; NaN under a name is what is missing."""
-    if value is None or isinstance(value, bool | str | int):
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): None if _is_nan(part) else _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | range | set | frozenset):
-        return [_plain(part) for part in value]
-    raise InvalidSetting(f"a request holds numbers, texts, lists and mappings, got a {type(value).__name__}")
+    return json.dumps(plain_value("a request", body), allow_nan=False).encode()
 
 
 def _flag(value: bool) -> str:
     return "true" if value else "false"
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 def _setting(word: str, value: object) -> Any:
@@ -719,7 +699,7 @@ class _Offer(NamedTuple):
 
 def _arm_names(arms: object) -> tuple[Label, ...]:
     """Arms by name; booleans, such as those of a mask, name none."""
-    plain = _plain(arms)
+    plain = plain_value("arms", arms)
     return tuple(name for name in (plain if isinstance(plain, list) else [plain]) if _is_arm_name(name))
 
 

@@ -34,8 +34,13 @@ from infex.features.base import encoder_of
 from infex.models.layout import ArmRow, DesignRow
 from infex.policies.base import DEFAULT_DELTA, InfexState, hook
 from infex.policies.choice import Reason, check_policy_state
+from infex.policies.conservative import Conservative, ConservativeState
 from infex.policies.controls import Guarded, GuardedState, Limited, Paused
+from infex.policies.ensemble import EnsembleState
+from infex.policies.exp2 import WeightsState
 from infex.policies.greedy import GreedyFirstState
+from infex.policies.layered import Awaited, LayersState
+from infex.policies.phased import PhaseState, Quota
 from infex.policies.ucb import SwitchingState
 from infex.policies.until_certain import CertainState, UntilCertain
 from infex.schedules.counted import Counted, FromCount, Logarithmic, Power, Stretched
@@ -120,6 +125,7 @@ MADE = (
     Entry("budget", schedules.Budget, policies.budget, lambda b: settings_by_name(b) | {"window": None}),
     Entry("budget", Limited, policies.budget),
     Entry("guarded", Guarded, policies.guarded),
+    Entry("conservative", Conservative, policies.conservative),
     Entry("until_certain", UntilCertain, policies.until_certain),
     Entry("paused", Paused, policies.paused, _paused),
     Entry("catching_up", Paused, policies.catching_up, _catching_up),
@@ -619,6 +625,13 @@ POLICY_STATES: dict[str, type[Any]] = {  # by the names that files have
     "Switched": SwitchingState,
     "GuardedState": GuardedState,
     "CertainState": CertainState,
+    "ConservativeState": ConservativeState,
+    "EnsembleState": EnsembleState,
+    "PhaseState": PhaseState,
+    "Quota": Quota,
+    "LayersState": LayersState,
+    "WeightsState": WeightsState,
+    "Awaited": Awaited,
 }
 STATE_NAMES = {state: kind for kind, state in POLICY_STATES.items()}
 REASONS = {str(reason): reason for reason in Reason}

@@ -13,19 +13,19 @@ import numpy as np
 import infex
 from benchmarks.operator_hour.checks import check_study, files_with
 from benchmarks.operator_hour.ledger import Ledger
-from benchmarks.operator_hour.load import VISITORS, Door, Visitor
+from benchmarks.operator_hour.load import VISITORS, RetryingClient, Visitor
 from benchmarks.operator_hour.operations import Operator
 from benchmarks.operator_hour.shops import Banners, Pricing, Shop
-from benchmarks.operator_hour.systems import OnPostgres, OnSQLite, System, Troubles
+from benchmarks.operator_hour.systems import FaultInjector, OnPostgres, OnSQLite, System
 from infex.client import RemoteStudy
 
 SILENCE = 1.0  # seconds without a good answer to anybody that count
 ASKED_AGAIN = 300  # decisions, at the end
-OPERATIONS, TROUBLES = 240, 24  # in an hour; in less time more often, but not without pauses
+OPERATIONS, FAULTS = 240, 24  # in an hour; in less time more often, but not without pauses
 
 
 class Run:
-    """The load, the operators and the troubles of one system."""
+    """The load, the operators and the faults of one system."""
 
     def __init__(self, system: System, rate: float, minutes: float) -> None:
         self.system, self._ended = system, threading.Event()
@@ -42,8 +42,8 @@ class Run:
             for number in range(VISITORS)
         ]
         self.operators = [Operator(*pair, system.ports, pause, self._ended) for pair in pairs]
-        self.troubles = Troubles(system, max(60 * minutes / TROUBLES, 8.0), self._ended)
-        self._threads = [*self.visitors, *self.operators, self.troubles]
+        self.injector = FaultInjector(system, max(60 * minutes / FAULTS, 8.0), self._ended)
+        self._threads = [*self.visitors, *self.operators, self.injector]
         for thread in self._threads:
             thread.start()
 
@@ -55,14 +55,14 @@ class Run:
 
     def check(self, folder: Path) -> list[str]:
         """Whatever is wrong, once it has ended; the services are stopped meanwhile."""
-        door = Door(self.system.ports)
+        client = RetryingClient(self.system.ports)
         for operator, ledger in zip(self.operators, self.ledgers, strict=True):
-            ask_again(ledger, door)
+            ask_again(ledger, client)
             path = folder / f"{self.system.name}-{ledger.study}.parquet"
-            operator.through(partial(RemoteStudy.export, path=path))
-            verdict = operator.through(RemoteStudy.verify)
+            operator.call(partial(RemoteStudy.export, path=path))
+            verdict = operator.call(RemoteStudy.verify)
             ledger.expect(verdict["holds"], f"verify over HTTP: {verdict}")
-        wrong = [*self.troubles.wrong, *self.system.unexpected_errors()]
+        wrong = [*self.injector.wrong, *self.system.unexpected_errors()]
         self.memory = [(each.memory_at_start, each.memory()) for each in self.system.instances]
         codes = [instance.stop() for instance in self.system.instances]
         if any(codes):
@@ -82,14 +82,14 @@ class Run:
 
     def statuses(self) -> Counter[int | str]:
         """How often visitors were answered with which status."""
-        return sum((visitor.door.statuses for visitor in self.visitors), Counter[int | str]())
+        return sum((visitor.client.statuses for visitor in self.visitors), Counter[int | str]())
 
     def figures(self) -> dict[str, str]:
         """The figures of the run, by name."""
         every = [each for ledger in self.ledgers for each in ledger.decisions.values()]
         taken = [1000 * (each.answered - each.sent) for each in every]
         p50, p99 = np.quantile(taken, [0.5, 0.99])
-        times = np.sort(np.concatenate([visitor.door.answered for visitor in self.visitors]))
+        times = np.sort(np.concatenate([visitor.client.answered for visitor in self.visitors]))
         gaps = np.diff(times)
         silent, statuses = gaps[gaps > SILENCE], self.statuses()
         memory = ", ".join(f"{before:.0f} to {after:.0f}" for before, after in self.memory)
@@ -104,7 +104,7 @@ class Run:
             "corrections": total("corrections"),
             "units erased": total("erased"),
             "amendments": total("amendments"),
-            **{name: f"{count:,}" for name, count in sorted((read + self.troubles.counts).items())},
+            **{name: f"{count:,}" for name, count in sorted((read + self.injector.counts).items())},
             "answers 503": f"{statuses[503]:,}",
             "requests without answer": f"{statuses['none']:,}",
             "seconds without answer": f"{silent.sum():.1f}, at most {silent.max(initial=0):.1f}",
@@ -114,14 +114,14 @@ class Run:
         }
 
 
-def ask_again(ledger: Ledger, door: Door) -> None:
+def ask_again(ledger: Ledger, client: RetryingClient) -> None:
     """Some decisions are asked for once more: the same answer, or that it was erased."""
     keys = list(ledger.decisions)
     step = max(1, len(keys) // ASKED_AGAIN)
     erased = [key for unit in ledger.erased for key in ledger.keys[unit]]
     for key in dict.fromkeys([*keys[::step], *erased]):
         known = ledger.decisions[key]
-        reply = door.call("POST", f"/v1/studies/{ledger.study}/decisions", known.request)
+        reply = client.post(f"/v1/studies/{ledger.study}/decisions", known.request)
         if ledger.is_erased(key):
             is_right = reply.status == 404 and "was erased" in reply.content["message"]
         else:

@@ -15,13 +15,7 @@ from infex.study.inspection import describe_study, log_rows
 
 TOLERANCE = 1e-9
 QUERIES = 20  # contexts of which estimates are compared
-SAME = {
-    "round": "round",
-    "label": "label",
-    "explored": "explored",
-    "propensity": "propensity",
-    "reason": "reason",
-}
+SAME = ("round", "label", "explored", "propensity", "reason")  # in answers and in the log
 
 
 def check_study(ledger: Ledger, url: str, exported: Path) -> None:
@@ -48,7 +42,7 @@ def check_decisions(ledger: Ledger, log: dict[str, dict[str, Any]]) -> None:
         kept.keys() == log.keys(), f"lost: {kept.keys() - log.keys()}, added: {log.keys() - kept.keys()}"
     )
     for key in kept.keys() & log.keys():
-        differ = [name for name, column in SAME.items() if kept[key][name] != log[key][column]]
+        differ = [name for name in SAME if kept[key][name] != log[key][name]]
         ledger.expect(not differ, f"{key} was answered otherwise than it is logged: {differ}")
     rounds = sorted(each.answer["round"] for each in ledger.decisions.values())
     ledger.expect(rounds == list(range(1, len(rounds) + 1)), "rounds have gaps, or two decisions")

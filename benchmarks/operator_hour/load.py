@@ -34,8 +34,8 @@ class Reply(NamedTuple):
 
 
 @final
-class Door:
-    """Requests to the instances at some ports, each sent until one of them answers, but not with 5xx or 429.
+class RetryingClient:
+    """Posts to the instances at some ports, each time until one of them answers, but not with 5xx or 429.
 
     `statuses` counts all answers, "none" where there was none; `answered` has the times of the good ones. One
     thread uses it.
@@ -48,12 +48,12 @@ class Door:
         self.statuses: Counter[int | str] = Counter()
         self.answered: list[float] = []
 
-    def call(self, method: str, path: str, body: object = None) -> Reply:
+    def post(self, path: str, body: object) -> Reply:
         """The answer, however long it takes."""
-        data, sent = None if body is None else json.dumps(body).encode(), time.monotonic()
+        data, sent = json.dumps(body).encode(), time.monotonic()
         while True:
             try:
-                status, content = self._exchange(method, path, data)
+                status, content = self._exchange(path, data)
             except (OSError, http.client.HTTPException):
                 status, content = "none", b""
             self.statuses[status] += 1
@@ -62,15 +62,15 @@ class Door:
                 self.answered.append(now)
                 return Reply(status, json.loads(content), sent, now)
             if time.monotonic() > sent + LONGEST:
-                raise TimeoutError(f"{method} {path} had no answer in {LONGEST:g} s")
+                raise TimeoutError(f"POST {path} had no answer in {LONGEST:g} s")
             self._close()
             self._port = next(self._ports)
             time.sleep(PAUSE)
 
-    def _exchange(self, method: str, path: str, data: bytes | None) -> tuple[int | str, bytes]:
+    def _exchange(self, path: str, data: bytes) -> tuple[int | str, bytes]:
         if self._connection is None:
             self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=GIVES_UP)
-        self._connection.request(method, path, data)
+        self._connection.request("POST", path, data)
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
@@ -88,7 +88,7 @@ class Visitor(threading.Thread):
         self, shop: Shop, ledger: Ledger, ports: list[int], number: int, rate: float, ended: threading.Event
     ) -> None:
         super().__init__(name=f"visitor {number} of {shop.name}")
-        self.door, self._path = Door(ports), f"/v1/studies/{shop.name}"
+        self.client, self._path = RetryingClient(ports), f"/v1/studies/{shop.name}"
         self._shop, self._ledger, self._number, self._ended = shop, ledger, number, ended
         self._rng, self._count = Random(number), itertools.count()
         self._pause = VISITORS * (1 + SHARE_OF_BATCHES * (BATCH - 1)) / rate
@@ -113,7 +113,7 @@ class Visitor(threading.Thread):
         requests = [self._request(unit) for _ in range(BATCH if rng.random() < SHARE_OF_BATCHES else 1)]
         body = requests if len(requests) > 1 else requests[0]
         for _ in range(2 if rng.random() < SHARE_REPEATED else 1):
-            reply = self.door.call("POST", f"{self._path}/decisions", body)
+            reply = self.client.post(f"{self._path}/decisions", body)
             if reply.status != 200:
                 self._ledger.expect(False, f"a decision was refused: {reply.content}")
                 return
@@ -138,7 +138,7 @@ class Visitor(threading.Thread):
             rewards[key] = reward
         if len(rewards) > 1 and self._rng.random() < 0.5 and not any(map(self._ledger.is_erased, rewards)):
             body = [{"key": key, "reward": reward} for key, reward in rewards.items()]
-            reply = self.door.call("POST", f"{self._path}/rewards", body)
+            reply = self.client.post(f"{self._path}/rewards", body)
             if reply.status == 200:
                 states = {each["key"]: each["state"] for each in reply.content}
                 self._ledger.rewards.update({key: (rewards[key], states[key]) for key in rewards})
@@ -151,12 +151,12 @@ class Visitor(threading.Thread):
         """One reward; sometimes once more, and sometimes another one, which is to be refused."""
         ledger, rng = self._ledger, self._rng
         for again in range(2 if rng.random() < SHARE_REPEATED else 1):
-            reply = self.door.call("POST", f"{self._path}/rewards", {"key": key, "reward": reward})
+            reply = self.client.post(f"{self._path}/rewards", {"key": key, "reward": reward})
             if reply.status == 200:
                 ledger.rewards.setdefault(key, (reward, reply.content["state"]))
             else:
                 is_late = ledger.is_erased(key) or (again and key in ledger.corrections)
                 ledger.expect(bool(is_late), f"the reward of {key} was refused: {reply.content}")
         if rng.random() < SHARE_REPEATED and key in ledger.rewards:
-            reply = self.door.call("POST", f"{self._path}/rewards", {"key": key, "reward": reward + 1})
+            reply = self.client.post(f"{self._path}/rewards", {"key": key, "reward": reward + 1})
             ledger.expect(reply.status != 200, f"{key} took two rewards")

@@ -54,7 +54,7 @@ class Operator(threading.Thread):
         except Exception:
             self._ledger.wrong.append(traceback.format_exc())
 
-    def through(self, do: Callable[[RemoteStudy], T]) -> T:
+    def call(self, do: Callable[[RemoteStudy], T]) -> T:
         """What a call gives, at one instance or the other, sent again until it is answered."""
         while True:
             try:
@@ -68,10 +68,10 @@ class Operator(threading.Thread):
         ledger = self._ledger
         key, sent = f"{ledger.study} amendment {len(ledger.amendments)}", time.monotonic()
         for _ in range(self._rng.choice((1, 2))):
-            self.through(lambda study: study.amend(reason=key, key=key, **change))
+            self.call(lambda study: study.amend(reason=key, key=key, **change))
         ledger.amendments.append(Amendment(key, change, sent, time.monotonic()))
         try:
-            self.through(lambda study: study.amend(reason=key, key=key, policy="Greedy"))
+            self.call(lambda study: study.amend(reason=key, key=key, policy="Greedy"))
             ledger.expect(False, f"{key} took another request")
         except AnotherRequest:
             pass
@@ -81,7 +81,7 @@ class Operator(threading.Thread):
         for key in self._rng.sample(list(ledger.rewards), min(5, len(ledger.rewards))):
             if not ledger.is_erased(key):
                 ledger.corrections[key] = reward = round(self._rng.gauss(0.5, 0.2), 6)
-                state = self.through(lambda study: study.correct(key, reward, reason="sent back"))  # noqa: B023
+                state = self.call(lambda study: study.correct(key, reward, reason="sent back"))  # noqa: B023
                 ledger.expect(state == "corrected", f"{key} is {state}, not corrected")
 
     def _erase(self) -> None:
@@ -90,9 +90,9 @@ class Operator(threading.Thread):
         if settled:
             unit = self._rng.choice(settled)
             ledger.erased.add(unit)
-            self.through(lambda study: study.forget(unit, reason="asked for it"))
+            self.call(lambda study: study.forget(unit, reason="asked for it"))
             key = ledger.keys[unit][0]
-            state = self.through(lambda study: study.state(key))
+            state = self.call(lambda study: study.state(key))
             ledger.expect(state == "erased", f"{key} of a unit that was erased is {state}")
 
     def _change_policy(self) -> None:
@@ -127,15 +127,15 @@ class Operator(threading.Thread):
         ledger = self._ledger
         key = self._rng.choice(list(ledger.decisions))
         if not ledger.is_erased(key):
-            why = self.through(lambda study: study.explain(key))
+            why = self.call(lambda study: study.explain(key))
             ledger.read["proven" if why["proven"] else "unproven"] += 1
 
     def _export(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            self.through(lambda study: study.export(Path(folder) / "log.parquet"))
+            self.call(lambda study: study.export(Path(folder) / "log.parquet"))
         self._ledger.read["exported"] += 1
 
     def _read_metrics(self) -> None:
-        known, figures = len(self._ledger.decisions), self.through(lambda study: study.metrics())
+        known, figures = len(self._ledger.decisions), self.call(lambda study: study.metrics())
         self._ledger.expect(figures["decisions"] >= known, f"{figures['decisions']} decisions of {known}")
         self._ledger.read["metrics"] += 1

@@ -100,10 +100,10 @@ class Instance:
 
 
 class System:
-    """A database with its instances, and its `troubles` by name; `files` are where its data are."""
+    """A database with its instances, and its `faults` by name; `files` are where its data are."""
 
     name: str
-    troubles: dict[str, Callable[[], None]]
+    faults: dict[str, Callable[[], None]]
     files: Path
 
     def __init__(self, url: str, folder: Path, instances: int) -> None:
@@ -139,7 +139,7 @@ class OnSQLite(System):
         self.files = self.disk.folder / "data"
         self.files.mkdir()
         super().__init__(f"sqlite:///{self.files}/shop.db", folder, 1)
-        self.troubles = {"killed": self._kill, "disk full": self._fill_disk}
+        self.faults = {"killed": self._kill, "disk full": self._fill_disk}
 
     def _kill(self) -> None:
         self.instances[0].kill()
@@ -171,7 +171,7 @@ class OnPostgres(System):
         inner = folder / "instances"
         inner.mkdir()
         super().__init__(self.server.url, inner, 2)
-        self.troubles = {"killed": self._kill, "server crashed": self._crash, "disk full": self._fill_disk}
+        self.faults = {"killed": self._kill, "server crashed": self._crash, "disk full": self._fill_disk}
 
     def rewrite(self) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -208,22 +208,22 @@ class OnPostgres(System):
 
 
 @final
-class Troubles(threading.Thread):
-    """Brings one trouble after the other to a system, each as often as the others, with pauses between."""
+class FaultInjector(threading.Thread):
+    """Injects one fault after the other to a system, each as often as the others, with pauses between."""
 
     def __init__(self, system: System, pause: float, ended: threading.Event) -> None:
-        super().__init__(name=f"troubles of {system.name}")
+        super().__init__(name=f"faults of {system.name}")
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self._system, self._pause, self._ended, self._rng = system, pause, ended, random.Random(3)
 
     def run(self) -> None:
-        """Goes on until it is ended; a trouble that has begun then is over before."""
+        """Goes on until it is ended; a fault that has begun then is over before."""
         try:
             for name in self._names():
                 if self._ended.wait(self._rng.uniform(0.5, 1.5) * self._pause):
                     return
-                self._system.troubles[name]()
+                self._system.faults[name]()
                 self.counts[name] += 1
                 dead = [
                     instance.port
@@ -237,4 +237,4 @@ class Troubles(threading.Thread):
 
     def _names(self) -> Iterator[str]:
         while True:
-            yield from self._rng.sample(sorted(self._system.troubles), len(self._system.troubles))
+            yield from self._rng.sample(sorted(self._system.faults), len(self._system.faults))

@@ -30,7 +30,7 @@ from infex.policies.base import (
     without_exploring,
 )
 from infex.policies.choice import Choice, ScheduleStatus, checked_arm, checked_choice
-from infex.policies.infex import Infex, loss_of
+from infex.policies.infex import Infex
 
 
 class Step(NamedTuple):
@@ -117,7 +117,7 @@ class Agent:
         on = posterior.design_row(arm, choice.features)
         loss, different = 0.0, False
         if choice.explored:
-            loss, different = loss_of(posterior, arm), arm != posterior.greedy
+            loss, different = posterior.loss(arm), arm != posterior.greedy
         if not posterior.shows_all:
             choice = choice._replace(arm=posterior.place(arm))
         return Step(t, choice, arm, on, loss, different)

@@ -94,10 +94,12 @@ from infex.policies.base import (
     checked,
     policy_info,
     restore_state,
+    without_arms,
+    without_parameters,
 )
 from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
 from infex.policies.infex import base_propensities
-from infex.policies.ucb import DEFAULT, without_parameters
+from infex.policies.ucb import DEFAULT
 from infex.registry import describe, label_of
 from infex.schedules.base import a_round
 from infex.streams import Rounds
@@ -217,7 +219,7 @@ class Bandit:
     def _read_policy(self) -> None:
         """Caches the policy's confidence radius and the reward size that is warned of."""
         info = self._agent.info
-        self._radius = DEFAULT.radius if info.radius is None else info.radius
+        self._radius = info.confidence_radius or DEFAULT.confidence_radius
         self._rule.follow(info.reward_bound)
 
     # One decision: decide, then apply
@@ -1115,8 +1117,8 @@ class Bandit:
             assert before.pulls is not None
             agent.replace_model(before.with_pulls(np.where(places >= 0, before.pulls[places], 0)))
         self._replication = self._replication.move(before, agent.model, places)
-        if isinstance(layout, PerArm):
-            agent.policy_state = without_parameters(agent.policy_state)
+        per_arm = isinstance(layout, PerArm)
+        agent.policy_state = (without_parameters if per_arm else without_arms)(agent.policy_state)
         self._arms = arms
         agent.account.changes += 1
 

@@ -47,8 +47,8 @@ from infex.policies.base import (
     policy_info,
     resolve_defaults,
     restore_state,
+    without_parameters,
 )
-from infex.policies.ucb import without_parameters
 from infex.registry import (
     describe,
     difference,

@@ -258,23 +258,14 @@ def backup(url: str, file: Path, json_wanted: bool) -> None:
 
 
 @study.command()
-@click.argument("url")
-@click.argument("name")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@_at_study()
 @click.option(
     "--keep", type=click.IntRange(min=1), required=True, help="How many of the newest entries stay."
 )
-@_json
-def archive(url: str, name: str, folder: Path, keep: int, json_wanted: bool) -> None:
-    """Moves old entries out of the database into files in FOLDER, where they are still found.
-
-    Only for SQLite, whose file must not be open in another process.
-    """
-    from infex.study.study import Study
-
-    with Study.open(url, name) as opened:
-        count = opened.archive(folder, keep=keep)
-    _say({"archived": count, "folder": str(folder)}, json_wanted, [f"{count} entries went to {folder}"])
+def archive(opened: Any, keep: int, json_wanted: bool) -> None:
+    """Moves old entries out of a database of SQLite into files beside it, where they are still found."""
+    count = opened.archive(keep=keep)
+    _say({"archived": count}, json_wanted, [f"{count} entries were archived"])
 
 
 @study.command()

@@ -6,9 +6,10 @@ from infex.core.posterior import probabilities, radius_of
 from infex.core.ridge import check_factor, check_run, check_sizes, finite_array
 from infex.errors import InvalidChoice, InvalidContext, InvalidReward, StalePosterior, UnknownArm
 
-from libc.math cimport isfinite, log, sqrt
+from libc.math cimport isfinite, sqrt
 from libc.string cimport memcpy
 
+from infex.core.choosing cimport Radius, radius_at
 from infex.core.pairs cimport Pair, add
 from infex.core.pending cimport narrow, pending_sum
 from infex.core.ridge cimport absorb, add_pulls, best, check_penalty, product, refresh, solve
@@ -294,13 +295,12 @@ cdef class RidgeBank:
         self.widen(&x[0])
         return array_of(self.widths, self.K)
 
-    def radii(self, double noise, double bound, double delta):
+    def radii(self, double noise, double bound, double delta, bint mixture=False):
         """Every arm's confidence radius, by its own determinant, (K,)."""
+        cdef Radius radius = Radius(noise, bound, delta, 1.0, mixture)
         cdef int64_t k
         for k in range(self.K):
-            self.work[k] = noise * sqrt(self.all_runs[k].log_det_ratio - 2.0 * log(delta)) + sqrt(
-                self.state.penalty
-            ) * bound
+            self.work[k] = radius_at(&radius, self.all_runs[k].log_det_ratio, self.state.penalty)
         return array_of(self.work, self.K)
 
     def deviations(self, context, const double[:, ::1] directions):
@@ -598,10 +598,10 @@ cdef class BankPosterior:
             return self.widths.item(arm)
         return sqrt(self.bank.square_width(place, &self.x[0]))
 
-    def radii(self, double noise, double bound, double delta):
+    def radii(self, double noise, double bound, double delta, bint mixture=False):
         """The confidence radius of each arm, by its own data alone, (n,)."""
         self.check()
-        return self.some(self.bank.radii(noise, bound, delta))
+        return self.some(self.bank.radii(noise, bound, delta, mixture))
 
     def upper(self, beta):
         """Every arm's estimate + beta width, (n,); of log-odds, that as a probability."""

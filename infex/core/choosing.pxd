@@ -19,6 +19,11 @@ cpdef enum Kind:
     GAUSSIAN_TS
     PLAIN_HYBRID_TS
     RARELY_SWITCHING # an optimistic parameter, found anew when det V has grown by 1 + `rate`
+    RAND_LINUCB      # optimism of a degree that is drawn from `degrees`
+    LINIMED          # the least divergence by estimates; the greedy arm's index is at least `rate`
+    LINIMED_BY_UPPER # by upper bounds; that of the largest is at least -log(`rate`/gap^2)
+    OPTIMISTIC_TS    # the larger of estimate and sample
+    OPTIMISTIC_TS_SPHERICAL
 
 
 cpdef enum Wrap:
@@ -34,16 +39,23 @@ cpdef enum Reads:    # what a base reads of the arms
     READS_WIDTHS
 
 
+cdef struct Radius:  # of confidence
+    double noise, bound, delta, scale
+    bint mixture     # sqrt(a^2 + b^2) in the place of a + b
+
+
 cdef struct Settings:
     Kind kind
     Reads reads
-    double noise, bound, delta, scale  # of the confidence radius
+    Radius radius
     double bonus                       # added to it
     double rate
     bint random_ties
     Wrap wrap
     double first, second
     bint wrap_random_ties
+    const double *degrees  # (2, levels): their distribution function, and their values
+    int64_t levels
 
 
 cdef enum:           # the state of a policy, before room for d numbers
@@ -52,6 +64,7 @@ cdef enum:           # the state of a policy, before room for d numbers
 
 cdef class Base:
     cdef Settings settings
+    cdef const double[:, ::1] degrees
 
 
 cdef bint is_plain(const Settings *base) noexcept nogil
@@ -60,8 +73,7 @@ cdef bitgen_t *bits_of(generator) except NULL
 cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
 cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
-cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil
-cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil
+cdef double radius_at(const Radius *radius, double log_det_ratio, double penalty) noexcept nogil
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil

@@ -8,7 +8,7 @@ from numpy.random.c_distributions cimport random_bounded_uint64, random_standard
 
 from infex.core.ridge cimport (
     best, best_upper, dot, estimates, larger, log_det_ratio, perturb, product, solve, tied_arm, tied_count,
-    upper, whole_sums,
+    upper, whole_sums, width,
 )
 
 cdef extern from "<math.h>" nogil:
@@ -49,18 +49,25 @@ cdef void to_probabilities(double *odds, int64_t K) noexcept nogil:
         odds[k] = 1.0 / (1.0 + small) if odds[k] >= 0.0 else small / (1.0 + small)
 
 
-cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil:
-    """noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound (Abbasi-Yadkori et al., 2011)."""
-    return noise * sqrt(log_det_ratio - 2.0 * log(delta)) + sqrt(penalty) * bound
+cdef double radius_at(const Radius *radius, double log_det_ratio, double penalty) noexcept nogil:
+    """scale (noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound) (Abbasi-Yadkori et al., 2011).
+
+    As a `mixture`, the root of the sum of both squares in the place of their sum (Flynn et al., 2023).
+    """
+    cdef double spread = log_det_ratio - 2.0 * log(radius.delta)
+    if radius.mixture:
+        return radius.scale * sqrt(radius.noise * radius.noise * spread + penalty * radius.bound * radius.bound)
+    return radius.scale * (radius.noise * sqrt(spread) + sqrt(penalty) * radius.bound)
 
 
-cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil:
-    """The radius of a ridge as it stands."""
-    return radius_at(log_det_ratio(s), s.penalty, noise, bound, delta)
+def confidence_radius(double log_det_ratio, double penalty, double noise, double bound, double delta, bint mixture):
+    """`radius_at` at a scale of 1."""
+    cdef Radius radius = Radius(noise, bound, delta, 1.0, mixture)
+    return radius_at(&radius, log_det_ratio, penalty)
 
 
 cdef inline double radius(const Settings *base, const State *s) noexcept nogil:
-    return base.scale * confidence_radius(s, base.noise, base.bound, base.delta) + base.bonus
+    return radius_at(&base.radius, log_det_ratio(s), s.penalty) + base.bonus
 
 
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil:
@@ -73,9 +80,9 @@ cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng
     return pick(s.room, s.K, random_ties, rng)
 
 
-cdef int64_t optimistic_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
+cdef int64_t optimistic_arm(const Settings *base, State *s, bint logistic, double beta,
+                            bitgen_t *rng) noexcept nogil:
     """The arm of the largest upper bound."""
-    cdef double beta = radius(base, s)
     cdef Run *run = s.run
     if logistic or base.random_ties:
         upper(s.scores, s.squares, s.along, s.K, run.phi, run.psi, beta, s.room)
@@ -87,6 +94,65 @@ cdef int64_t optimistic_arm(const Settings *base, State *s, bint logistic, bitge
     )
 
 
+cdef double drawn_degree(const Settings *base, bitgen_t *rng) noexcept nogil:
+    """One of the degrees, as `Generator.choice` draws it by their probabilities."""
+    cdef double share = rng.next_double(rng.state)
+    cdef int64_t m
+    for m in range(base.levels - 1):
+        if share < base.degrees[m]:
+            return base.degrees[base.levels + m]
+    return base.degrees[2 * base.levels - 1] if base.levels else 1.0
+
+
+cdef inline double divergence_index(double gap, double reach) noexcept nogil:
+    """log(reach^2) - gap^2/reach^2; -infinity for a reach of 0."""
+    cdef double square = reach * reach
+    return log(square) - gap * gap / square if square > 0.0 else -INFINITY
+
+
+def divergence_indices(const double[::1] gaps, const double[::1] reaches):
+    """log(reach^2) - gap^2/reach^2 of every arm, (K,); -infinity for a reach of 0."""
+    cdef int64_t K = gaps.shape[0], k
+    if reaches.shape[0] != K:
+        raise ValueError(f"there must be {K} reaches, got {reaches.shape[0]}")
+    cdef double[::1] out = np.empty(K)
+    for k in range(K):
+        out[k] = divergence_index(gaps[k], reaches[k])
+    return np.asarray(out)
+
+
+cdef int64_t divergence_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
+    """The arm of the least divergence (LinIMED; Bian and Tan, 2024)."""
+    cdef double beta = radius(base, s), top = -INFINITY, least, reach, p
+    cdef double *out = s.room
+    cdef int64_t best, k
+    if base.kind == LINIMED:
+        best, least = greedy_arm(s, logistic, False, rng), base.rate
+        for k in range(s.K):
+            top = larger(top, out[k])
+    else:
+        upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, out)
+        if logistic:
+            to_probabilities(out, s.K)
+        best, least = 0, INFINITY
+        for k in range(s.K):
+            if out[k] > top:
+                best, top = k, out[k]
+            if out[k] < least:
+                least = out[k]
+        least = -log(base.rate / ((top - least) * (top - least))) if top > least else -INFINITY
+    for k in range(s.K):
+        reach = width(s.squares[k], s.along[k], s.run.psi)
+        if logistic:
+            p = s.scores[k] + s.run.phi * s.along[k]
+            to_probabilities(&p, 1)
+            reach *= p * (1.0 - p)
+        out[k] = divergence_index(top - out[k], beta * reach)
+    if best >= 0:
+        out[best] = larger(least, out[best])
+    return pick(out, s.K, base.random_ties, rng)
+
+
 cdef int64_t sampled_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
     """The best arm of one sampled parameter theta + beta V^-1/2 eta."""
     cdef double beta = radius(base, s), length
@@ -94,12 +160,15 @@ cdef int64_t sampled_arm(const Settings *base, State *s, bint logistic, bitgen_t
     cdef int64_t i
     for i in range(s.d):
         eta[i] = random_standard_normal(rng)
-    if base.kind == LINTS_SPHERICAL:
+    if base.kind == LINTS_SPHERICAL or base.kind == OPTIMISTIC_TS_SPHERICAL:
         length = sqrt(s.d / dot(eta, eta, s.d))
         for i in range(s.d):
             eta[i] *= length
     perturb(s, beta, eta, s.sample + s.d, s.sample + 2 * s.d)
     product(s.columns, s.K, s.sample + s.d, s.d, s.room)
+    if base.kind >= OPTIMISTIC_TS:
+        for i in range(s.K):  # as log-odds, chances are as large
+            s.room[i] = larger(s.room[i], s.scores[i] + s.run.phi * s.along[i])
     if logistic:
         to_probabilities(s.room, s.K)
     return pick(s.room, s.K, base.random_ties, rng)
@@ -115,7 +184,7 @@ cdef int64_t switching_arm(const Settings *base, State *s, bint logistic, double
     if policy_state[FOUND] > 0.0 and not ratio > policy_state[AT_LOG_DET] + log1p(base.rate) + ROUNDED_GROWTH:
         product(s.columns, s.K, theta, s.d, s.room)
         return pick(s.room, s.K, base.random_ties, rng)
-    arm = optimistic_arm(base, s, logistic, rng)
+    arm = optimistic_arm(base, s, logistic, radius(base, s), rng)
     if arm >= 0:
         for i in range(s.d):
             x[i] = s.columns[i * s.K + arm]
@@ -139,7 +208,7 @@ cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *e
         bonus = 8.0 * log(max(total, 1.0))
         for k in range(s.K):
             played = max(s.pulls[k], 1.0)
-            out[k] = s.rewards[k] / played + base.noise * sqrt(bonus / played)
+            out[k] = s.rewards[k] / played + base.radius.noise * sqrt(bonus / played)
             if s.pulls[k] == 0.0:
                 out[k] = INFINITY
         return pick(out, s.K, base.random_ties, rng)
@@ -156,7 +225,7 @@ cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *e
         out[k] = random_standard_normal(rng)
     for k in range(s.K):
         played = s.pulls[k] + 1.0
-        out[k] = s.rewards[k] / played + base.noise / sqrt(played) * out[k]
+        out[k] = s.rewards[k] / played + base.radius.noise / sqrt(played) * out[k]
     return pick(out, s.K, base.random_ties, rng)
 
 
@@ -182,8 +251,12 @@ cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *pol
     """The arm of the base without what is wrapped around it."""
     cdef Kind kind = kind_at(base, t, rng)
     if kind == LINUCB:
-        return optimistic_arm(base, s, logistic, rng)
-    if kind == LINTS or kind == LINTS_SPHERICAL:
+        return optimistic_arm(base, s, logistic, radius(base, s), rng)
+    if kind == RAND_LINUCB:
+        return optimistic_arm(base, s, logistic, drawn_degree(base, rng) * radius(base, s), rng)
+    if kind == LINIMED or kind == LINIMED_BY_UPPER:
+        return divergence_arm(base, s, logistic, rng)
+    if kind == LINTS or kind == LINTS_SPHERICAL or kind >= OPTIMISTIC_TS:
         return sampled_arm(base, s, logistic, rng)
     if kind == GREEDY:
         explored[0] = False
@@ -327,18 +400,21 @@ cdef void rotate(double *a, int64_t d, int64_t p, int64_t q) noexcept nogil:
 cdef class Base:
     """What a compiled loop plays in exploring rounds, by its kind and its numbers.
 
-    The confidence radius is scale (noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound)
-    + bonus; `rate` is the probability of exploring, for those that draw it. `reads` says what it reads of the
-    arms. A `wrap` with its two numbers may stand around it.
+    The confidence radius is that of `radius_at` + bonus; `rate` is the probability of exploring, for those that draw it. `reads` says what it reads of the
+    arms. A `wrap` with its two numbers may stand around it. `degrees` of optimism are their distribution function and
+    their values, (2, levels).
     """
 
     def __cinit__(self, Kind kind, Reads reads=READS_WIDTHS, *, double noise=1.0, double bound=1.0,
                   double delta=1.0, double scale=1.0, double bonus=0.0, double rate=0.0,
-                  bint random_ties=False, Wrap wrap=NOTHING, double first=0.0, double second=0.0,
-                  bint wrap_random_ties=False):
-        if not (GREEDY <= kind <= RARELY_SWITCHING and NOTHING <= wrap <= COMMITS):
+                  bint random_ties=False, bint mixture=False, Wrap wrap=NOTHING, double first=0.0, double second=0.0,
+                  bint wrap_random_ties=False, degrees=((), ())):
+        if not (GREEDY <= kind <= OPTIMISTIC_TS_SPHERICAL and NOTHING <= wrap <= COMMITS):
             raise ValueError(f"there is no base of kind {<int>kind} with wrap {<int>wrap}")
         self.settings = Settings(
-            kind, reads, noise, bound, delta, scale, bonus, rate, random_ties, wrap, first, second,
-            wrap_random_ties,
+            kind, reads, Radius(noise, bound, delta, scale, mixture), bonus, rate, random_ties, wrap, first, second,
+            wrap_random_ties, NULL, 0,
         )
+        self.degrees = np.array(degrees, dtype=np.float64).reshape(2, -1)
+        if self.degrees.shape[1]:
+            self.settings.degrees, self.settings.levels = &self.degrees[0, 0], self.degrees.shape[1]

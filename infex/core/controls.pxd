@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from infex.core.choosing cimport Radius
 from infex.core.models cimport Model
 
 
@@ -18,7 +19,7 @@ cdef struct ControlState:
     bint stopped                        # does it forbid all further explorations?
     double limit
     int64_t over                        # rounds that it looks back; 0: all
-    double noise, bound, delta, scale   # of the confidence radius
+    Radius radius                       # of confidence
     int64_t first, last                 # where its pauses stand among those of all controls
 
 

@@ -17,4 +17,5 @@ class Control:
         bound: float = 0.0,
         delta: float = 1.0,
         scale: float = 0.0,
+        mixture: bool = False,
     ) -> None: ...

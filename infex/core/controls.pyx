@@ -9,17 +9,17 @@ cdef class Control:
     """One of them.
 
     `makes_up`: is a round that it keeps from exploring made up for later? `limit` is that of explorations or of their
-    estimated loss, over the last `over` rounds, or all if that is 0. `noise`, `bound`, `delta` and `scale` are of the
-    confidence radius.
+    estimated loss, over the last `over` rounds, or all if that is 0. `noise`, `bound`, `delta`, `scale` and
+    `mixture` are of the confidence radius.
     """
 
     def __cinit__(self, ControlKind kind, bint makes_up=False, double limit=0.0, int64_t over=0, double noise=0.0,
-                  double bound=0.0, double delta=1.0, double scale=0.0):
+                  double bound=0.0, double delta=1.0, double scale=0.0, bint mixture=False):
         if not LIMITS <= kind <= PAUSES:
             raise ValueError(f"there is no control of kind {<int>kind}")
         if over < 0:
             raise ValueError(f"a control looks back over 0 rounds or more, got {over}")
-        self.state = ControlState(kind, makes_up, False, limit, over, noise, bound, delta, scale, 0, 0)
+        self.state = ControlState(kind, makes_up, False, limit, over, Radius(noise, bound, delta, scale, mixture), 0, 0)
 
 
 cdef class Controls:
@@ -75,9 +75,7 @@ cdef class Controls:
                 if control.stopped:
                     return i
             elif control.kind == CERTAINTY:
-                if control.stopped or self.model.is_certain(
-                    control.scale, control.noise, control.bound, control.delta
-                ):
+                if control.stopped or self.model.is_certain(&control.radius):
                     return i
         return MAY_EXPLORE
 

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 
 from infex.core.bank cimport RidgeBank
-from infex.core.choosing cimport Base, Reads, Settings
+from infex.core.choosing cimport Base, Radius, Reads, Settings
 from infex.core.estimators cimport Fit, SparseRoom
 from infex.core.pending cimport Pending
 from infex.core.ridge cimport Ridge, State
@@ -34,7 +34,7 @@ cdef class Model:
     cdef void add_pending(self, int64_t arm, const double *x, double weight, int64_t sign) noexcept nogil
 
     cdef double estimated_loss(self, int64_t arm) noexcept nogil
-    cdef bint is_certain(self, double scale, double noise, double bound, double delta) noexcept nogil
+    cdef bint is_certain(self, const Radius *radius) noexcept nogil
 
 
 cdef class SharedModel(Model):
@@ -82,5 +82,5 @@ cdef class DisjointModel(Model):
     cdef double[:, ::1] directions
 
     cdef void _set_radius(self, int64_t arm) noexcept nogil
-    cdef double _radius(self, int64_t arm, double scale, double noise, double bound, double delta) noexcept nogil
+    cdef double _radius(self, const Radius *radius, int64_t arm) noexcept nogil
     cdef void _draw_directions(self, bitgen_t *rng) noexcept nogil

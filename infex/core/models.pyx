@@ -8,7 +8,7 @@ from numpy.random.c_distributions cimport random_standard_normal
 
 from infex.core.choosing cimport (
     GREEDY, LINTS_SPHERICAL, LINUCB, READS_NOTHING, READS_SCORES, READS_WIDTHS, ROUND_ROBIN, UNIFORM, Kind,
-    choose, confidence_radius, greedy_arm, is_plain, kind_at, pick, radius_at, to_probabilities, uniform_arm,
+    choose, greedy_arm, is_plain, kind_at, pick, radius_at, to_probabilities, uniform_arm,
 )
 from infex.core.estimators cimport descend, lay_out, solve_least_squares, sparse_size
 from infex.core.ridge cimport (
@@ -76,7 +76,7 @@ cdef class Model:
     cdef double estimated_loss(self, int64_t arm) noexcept nogil:
         """How far the estimate of an arm is below the best."""
 
-    cdef bint is_certain(self, double scale, double noise, double bound, double delta) noexcept nogil:
+    cdef bint is_certain(self, const Radius *radius) noexcept nogil:
         """Does the greedy arm's lower bound exceed every other arm's upper bound?"""
 
 
@@ -247,9 +247,9 @@ cdef class RegressionModel(SharedModel):
         cdef int64_t best = self.greedy_arm(False, NULL)
         return max(self.state.room[best] - self.state.room[arm], 0.0) if best >= 0 else 0.0
 
-    cdef bint is_certain(self, double scale, double noise, double bound, double delta) noexcept nogil:
+    cdef bint is_certain(self, const Radius *radius) noexcept nogil:
         cdef State *s = self.state
-        cdef double beta = scale * confidence_radius(s, noise, bound, delta), lower, top = -INFINITY
+        cdef double beta = radius_at(radius, log_det_ratio(s), s.penalty), lower, top = -INFINITY
         cdef int64_t best, k
         self._read(READS_WIDTHS)
         best = self.greedy_arm(False, NULL)
@@ -417,13 +417,11 @@ cdef class DisjointModel(Model):
 
     cdef void _set_radius(self, int64_t arm) noexcept nogil:
         cdef const Settings *base = &self.base.settings
-        self.radii[arm] = self._radius(arm, base.scale, base.noise, base.bound, base.delta) + base.bonus
+        self.radii[arm] = self._radius(&base.radius, arm) + base.bonus
 
-    cdef double _radius(self, int64_t arm, double scale, double noise, double bound, double delta) noexcept nogil:
+    cdef double _radius(self, const Radius *radius, int64_t arm) noexcept nogil:
         """The confidence radius of an arm, by its own determinant."""
-        return scale * radius_at(
-            self.bank.all_runs[arm].log_det_ratio, self.bank.state.penalty, noise, bound, delta
-        )
+        return radius_at(radius, self.bank.all_runs[arm].log_det_ratio, self.bank.state.penalty)
 
     cdef void _draw_directions(self, bitgen_t *rng) noexcept nogil:
         """A normal vector for each arm, or, if sampling is spherical, a direction of length sqrt(c)."""
@@ -441,14 +439,14 @@ cdef class DisjointModel(Model):
         cdef int64_t best = self.greedy_arm(False, NULL)
         return max(self.bank.scores[best] - self.bank.scores[arm], 0.0) if best >= 0 else 0.0
 
-    cdef bint is_certain(self, double scale, double noise, double bound, double delta) noexcept nogil:
+    cdef bint is_certain(self, const Radius *radius) noexcept nogil:
         cdef int64_t best = self.greedy_arm(False, NULL), k
         cdef double margin, lower = 0.0, top = -INFINITY
         if best < 0:
             return False
         self.bank.widen(self.context)
         for k in range(self.arms):
-            margin = self._radius(k, scale, noise, bound, delta) * self.bank.widths[k]
+            margin = self._radius(radius, k) * self.bank.widths[k]
             if k == best:
                 lower = self.bank.scores[k] - margin
             else:

@@ -24,6 +24,7 @@ cdef class RidgePosterior:
     cdef readonly object columns  # (d, K)
     cdef readonly bint fixed    # are these the fixed arms?
     cdef readonly bint logistic   # are scores log-odds, and estimates probabilities?
+    cdef readonly bint likelihood # is the radius that of the likelihood ratio?
     cdef readonly int64_t told
     cdef RidgePosterior like(self)
     cdef int check(self) except -1

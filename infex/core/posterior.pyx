@@ -3,10 +3,10 @@
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport log, sqrt
+from libc.math cimport M_E, log, sqrt
 from libc.string cimport memcpy, memset
 
-from infex.core.choosing cimport to_probabilities
+from infex.core.choosing cimport Radius, radius_at, to_probabilities
 from infex.core.ridge cimport (
     Run,
     best,
@@ -58,6 +58,16 @@ def radius_of(radius, arm=None):
     return float(radius)
 
 
+def likelihood_radius(int64_t told, int64_t dim, double bound, double delta):
+    """sqrt(2 (1 + S) (1 + log(1/delta) + d log max(e, 2 e S (1 + S/2) (n - 1)/d))), S the bound, after n rewards.
+
+    The ellipsoid of the likelihood ratio of logistic regression (Lee, Yun and Jun, 2024, Theorem 3.2).
+    """
+    cdef double steepness = (1.0 + bound / 2.0) * max(told - 1, 0), doubt = -log(delta)
+    doubt += dim * log(max(M_E, 2.0 * M_E * bound * steepness / dim))
+    return sqrt(2.0 * (1.0 + bound) * (1.0 + doubt))
+
+
 def to_sphere(double[::1] direction):
     """Brings a Gaussian direction to the length sqrt(d), in its place: uniform on that sphere."""
     cdef int64_t d = direction.shape[0], i
@@ -102,12 +112,13 @@ cdef class RidgePosterior:
     @classmethod
     def of_solution(
         cls, columns, solved, double log_det_ratio, double penalty, sums=None, int64_t told=0, counts=None,
-        bint logistic=False,
+        bint logistic=False, bint likelihood=False,
     ):
         """That of a theta and a factor M, (d + 1, d) with theta in the last row, which are copied.
 
         M is lower triangular, and M'M the covariance of theta. `sums`, (2, d + 1, d), are those of rewards, where
-        they are kept; `counts` are pulls and rewards of each arm, (2, K). With `logistic`, scores are log-odds.
+        they are kept; `counts` are pulls and rewards of each arm, (2, K). With `logistic`, scores are log-odds,
+        and with `likelihood` the confidence radius is that of the likelihood ratio.
         """
         cdef RidgePosterior self = cls.__new__(cls)
         cdef double[:, ::1] given = np.array(solved, dtype=np.float64, order="C")
@@ -130,7 +141,7 @@ cdef class RidgePosterior:
             self._counts = np.array(counts, dtype=np.float64)
             if self._counts.shape != (2, s.K):
                 raise ValueError(f"counts must have the shape {(2, s.K)}, got {self._counts.shape}")
-        self.told, self.logistic, self.fixed = told, logistic, True
+        self.told, self.logistic, self.likelihood, self.fixed = told, logistic, likelihood, True
         return self
 
     cdef RidgePosterior like(self):
@@ -140,6 +151,7 @@ cdef class RidgePosterior:
         other.state = self.state
         other.ridge, other.version, other._memory = self.ridge, self.version, (self._memory,)
         other.has_sums, other.logistic, other.told = self.has_sums, self.logistic, self.told
+        other.likelihood = self.likelihood
         return other
 
     cdef int set_columns(self, columns) except -1:
@@ -334,13 +346,13 @@ cdef class RidgePosterior:
             product(x, 1, s.u, s.d, &along)
         return width(square, along, s.run.psi)
 
-    def radii(self, double noise, double bound, double delta):
-        """The confidence radius of all arms: noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound.
-
-        alpha is log(det V/det V_0) (Abbasi-Yadkori, Pal and Szepesvari, 2011).
-        """
+    def radii(self, double noise, double bound, double delta, bint mixture=False):
+        """The confidence radius of all arms: `radius_at`, or `likelihood_radius`."""
+        cdef Radius radius = Radius(noise, bound, delta, 1.0, mixture)
         self.check()
-        return noise * sqrt(log_det_ratio(&self.state) - 2.0 * log(delta)) + sqrt(self.state.penalty) * bound
+        if self.likelihood:
+            return likelihood_radius(self.told, self.state.d, bound, delta)
+        return radius_at(&radius, log_det_ratio(&self.state), self.state.penalty)
 
     def upper(self, radius):
         """Every arm's estimate + radius width, (K,); of log-odds, that as a probability."""

@@ -14,6 +14,7 @@ from infex.features.custom import Joined, Transformed, joined, transformed
 from infex.features.disjoint import Disjoint, disjoint
 from infex.features.hybrid import Hybrid, HybridTheta, hybrid
 from infex.features.interactions import Interactions, interactions
+from infex.features.kernels import kernel, rbf
 from infex.features.table import ContextTable, table
 from infex.features.vectors import ClipNorm, clip_norm
 
@@ -35,6 +36,8 @@ __all__ = [
     "hybrid",
     "interactions",
     "joined",
+    "kernel",
+    "rbf",
     "table",
     "transformed",
 ]

@@ -11,11 +11,11 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from infex.arrays import Floats, Label, labels_of
+from infex.arrays import Floats, Label, as_mapping, labels_of
 from infex.checks import one_of, qualified_name, real, set_fields, whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 from infex.features.base import Encoded, EncodedMany, joined_labels, labels_without, remaining
-from infex.features.vectors import as_mapping, columns_in_order, values_of, vector_of, vectors_of
+from infex.features.vectors import columns_in_order, values_of, vector_of, vectors_of
 
 
 @final

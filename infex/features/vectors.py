@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import ROUNDING, Floats, brief, is_masked
+from infex.arrays import ROUNDING, Floats, as_mapping, brief, is_masked
 from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidContext, InvalidSetting
 from infex.features.base import CLIPPED, Encoded, EncodedMany, Encoder, checked_dim
@@ -33,21 +32,6 @@ def values_of(context: object, names: tuple[str, ...]) -> Sequence[Any]:
         return _in_order(context, names)
     _refuse_unknown(named, names)
     return [named.get(name) for name in names]
-
-
-def as_mapping(context: object) -> Mapping[Any, Any] | None:
-    """A context with names as a mapping; None for one without names."""
-    if isinstance(context, Mapping):
-        return context
-    if isinstance(context, tuple):
-        return context._asdict() if hasattr(context, "_asdict") else None
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(context, pandas.Series):
-        return None
-    if not context.index.is_unique:
-        raise InvalidContext("a context has a name more than once")
-    named: Mapping[Any, Any] = context.to_dict()
-    return named
 
 
 def columns_in_order(contexts: object, names: tuple[str, ...]) -> tuple[int, list[NDArray[Any]]]:

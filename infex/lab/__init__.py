@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from infex.lab import environments
 from infex.lab.simulation import Run, play, play_many
+from infex.policies.design import optimal_design
 from infex.streams import stream
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "Run",
     "Sweep",
     "environments",
+    "optimal_design",
     "paper",
     "plan",
     "play",

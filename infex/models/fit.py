@@ -96,6 +96,7 @@ class Fit(Model):
     """
 
     logistic: bool = False  # is x'theta the log-odds of a reward of 1?
+    likelihood: bool = False  # is the radius that of the likelihood ratio?
 
     def __init__(self, columns: Floats, penalty: float, estimator: Estimator) -> None:
         self.columns = self.layout = np.ascontiguousarray(columns, dtype=np.float64)
@@ -169,7 +170,15 @@ class Fit(Model):
         if self._posterior is None:
             (solved, log_det_ratio), (sums, told) = self.solution, self.sums()
             self._posterior = RidgePosterior.of_solution(
-                self.columns, solved, log_det_ratio, self.penalty, sums, told, self.counts, self.logistic
+                self.columns,
+                solved,
+                log_det_ratio,
+                self.penalty,
+                sums,
+                told,
+                self.counts,
+                self.logistic,
+                self.likelihood,
             )
         return self._posterior
 
@@ -327,6 +336,10 @@ class FitBank(Model):
         for arm in self._stale:
             known = self.parts[arm].posterior()
             assert isinstance(known, RidgePosterior), "an estimator makes a model of one regression"
+            if known.likelihood:
+                raise NotKept(
+                    "the radius of the likelihood ratio is for one regression of all arms, not for one each"
+                )
             sums = known.sums()
             self._bank.put(arm, known.factor, known.theta, known.log_det_ratio, sums)
             self._summed[arm] = None if sums is None else known.told

@@ -6,13 +6,13 @@ O(c^2 + c s + s^2), and all takes O(s^2 + K (c^2 + c s)) numbers; `core.hybrid` 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, final
 
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, shown, within
 from infex.core.bank import NO_ROWS, RidgeBank, block_diagonal, greedy, products
+from infex.core.choosing import confidence_radius
 from infex.core.hybrid import Hybrid
 from infex.core.posterior import radius_of
 from infex.errors import DamagedFile, InvalidChoice, NotKept, StalePosterior
@@ -398,9 +398,9 @@ class HybridPosterior:
         """One arm's width."""
         return self.widths.item(arm)
 
-    def radii(self, noise: float, bound: float, delta: float) -> float:
+    def radii(self, noise: float, bound: float, delta: float, mixture: bool = False) -> float:
         """The confidence radius of all arms, which share a parameter."""
-        return noise * math.sqrt(self.log_det_ratio - 2.0 * math.log(delta)) + math.sqrt(self.penalty) * bound
+        return confidence_radius(self.log_det_ratio, self.penalty, noise, bound, delta, mixture)
 
     def upper(self, radius: Radius) -> Floats:
         """Every arm's upper bound: estimate + radius width."""

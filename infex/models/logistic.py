@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
 from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
+from infex.checks import one_of
 from infex.core import estimators as core
 from infex.core.estimators import (
     LOGISTIC_PROGRESS,
@@ -42,6 +43,12 @@ class Logistic:
     is kept within a ball that holds theta, with a constant that grows as chances come near 0 or 1
     (Filippi et al., 2010; Faury et al., 2020). This one is not kept in a ball; then they are not known.
 
+    The `radius` of a policy is made for linear rewards: with it, LinUCB is the optimism of logistic bandits
+    with a linear radius. With `radius="likelihood"` every policy has the radius of the likelihood ratio in
+    its place, of whose settings it takes `bound` (S) and `delta`: beta^2 = 2 (1 + S) (1 + log(1/delta) + d
+    log max(e, 2 e S (1 + S/2) (n - 1)/d)) after n rewards (OFUGLB-e; Lee, Yun and Jun, 2024, Theorem 3.2).
+    Their H has a penalty of (1 + S)/(2 S^2), and their estimate is kept in the ball of radius S.
+
     >>> from infex import Bandit, Greedy
     >>> bandit = Bandit([[1.0]], Greedy(), estimator=Logistic())
     >>> bandit.tell(bandit.ask(), 1.0)
@@ -50,13 +57,17 @@ class Logistic:
     """
 
     penalty: float | None = None
+    radius: Literal["policy", "likelihood"] = "policy"
 
     def __post_init__(self) -> None:
+        one_of("radius", self.radius, ("policy", "likelihood"))
         if self.penalty is not None:
             object.__setattr__(self, "penalty", checked_penalty(self.penalty))
 
-    def compiled(self) -> FitSpec:
-        """The same in compiled loops."""
+    def compiled(self) -> FitSpec | None:
+        """The same in compiled loops, which have the radius of the policy."""
+        if self.radius == "likelihood":
+            return None
         return FitSpec(self._make, linked=True, penalty=self.penalty)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
@@ -83,6 +94,7 @@ class LogisticFit(Fit):
 
     def __init__(self, columns: Floats, penalty: float, estimator: Logistic) -> None:
         super().__init__(columns, penalty, estimator)
+        self.likelihood = estimator.radius == "likelihood"
         self._places: dict[bytes, int] = {}
         self._rows: Floats = np.empty((8, self.dim))
         self._plays: Floats = np.zeros((8, 2))

@@ -200,12 +200,13 @@ class Posterior:
         """alpha = log(det V/det V_0); of all arms together, where each has a regression of its own."""
         return self._known.log_det_ratio
 
-    def radii(self, noise: float, bound: float, delta: float) -> Radius:
+    def radii(self, noise: float, bound: float, delta: float, mixture: bool = False) -> Radius:
         """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound, as `upper` takes it.
 
+        As a `mixture` it is sqrt(noise^2 (alpha + 2 log(1/delta)) + penalty bound^2), which is smaller.
         Where each arm has a regression of its own, alpha is that arm's, and there is a beta for each, (K,).
         """
-        return self._known.radii(noise, bound, delta)  # which what is pending does not change
+        return self._known.radii(noise, bound, delta, mixture)  # which what is pending does not change
 
     @property
     def policy_state(self) -> Any:
@@ -263,6 +264,15 @@ class Posterior:
     def sums(self) -> Floats:
         """The sum of every fixed arm's rewards, (K,)."""
         return shown(self._known.counts[1].copy())
+
+    @property
+    def history(self) -> tuple[Floats, Integers, Floats]:
+        """All fixed arms, (K, d), those that are not shown included, their pulls and summed rewards, (K,)."""
+        known = self._known if self._whole is None else self._whole
+        pulls, sums = known.counts
+        if not known.fixed:
+            raise NotKept("arms whose features change with contexts have no history of their own")
+        return shown(known.columns.T), shown(pulls.astype(np.int64)), shown(sums.copy())
 
     @property
     def moments(self) -> Moments | BlockMoments:
@@ -326,14 +336,15 @@ class Posterior:
         return other, places
 
     def _shown(self, places: Integers) -> Posterior:
-        """The posterior of the arms at some places."""
+        """The posterior of the arms at some places, in their order."""
+        if places.size == self._known.count:
+            return self._changed(self._known, self._explored)
         explored = None if self._explored is None else self._explored.among(places)
         other = self._changed(self._known.among(places), explored)
-        if places.size < self._known.count:
-            if self._places is None:
-                other._places, other._whole, other._whole_explored = places, self._known, self._explored
-            else:
-                other._places = self._places[places]
+        if self._places is None:
+            other._places, other._whole, other._whole_explored = places, self._known, self._explored
+        else:
+            other._places = self._places[places]
         return other
 
     def on(self, offer: Offer) -> Posterior:
@@ -403,6 +414,10 @@ class Posterior:
         """One arm's estimate."""
         return self._known.estimate(self._checked(arm))
 
+    def loss(self, arm: int) -> float:
+        """One arm's estimated loss: the best estimate of all arms minus its own, but for rounding."""
+        return max(self.best - self.estimate(arm), 0.0)
+
     def width(self, arm: int) -> float:
         """One arm's width."""
         return self._reach.width(self._checked(arm))
@@ -422,6 +437,33 @@ class Posterior:
     def upper(self, radius: Radius) -> Floats:
         """Every arm's estimate + radius width, (K,)."""
         return self._reach.upper(radius)
+
+    def covariances(self, arm: int) -> Floats:
+        """The covariance of every arm's estimate with that of `arm`, x'V^-1 x_arm, (K,), for noise of 1."""
+        place, reach = self._checked(arm), self._reach
+        if isinstance(reach, BankPosterior):  # whose arms have nothing in common
+            return np.where(np.arange(len(self)) == place, np.square(reach.widths), 0.0)
+        rows = self._gradients @ reach.factor.T
+        found: Floats = rows @ rows[place]
+        return found
+
+    def distances(self, arm: int) -> Floats:
+        """The width of every arm's difference from `arm`, |x - x_arm| in V^-1, (K,)."""
+        place, reach = self._checked(arm), self._reach
+        if isinstance(reach, BankPosterior):
+            widths = reach.widths
+            return np.where(np.arange(len(self)) == place, 0.0, np.hypot(widths, widths[place]))
+        rows = self._gradients
+        found: Floats = np.linalg.norm((rows - rows[place]) @ reach.factor.T, axis=1)
+        return found
+
+    @property
+    def _gradients(self) -> Floats:
+        """How every arm's estimate changes with theta, (K, d): x, times p(1 - p) for a probability."""
+        known = self._known
+        slopes = known.estimates * (1.0 - known.estimates) if getattr(known, "logistic", False) else 1.0
+        found: Floats = self.arms * np.reshape(slopes, (-1, 1))
+        return found
 
     def perturbed(self, scale: Radius, rng: np.random.Generator, sampling: str = "gaussian") -> Floats:
         """Every arm's score under one parameter theta + scale V^-1/2 eta that `rng` draws, (K,).

@@ -70,14 +70,16 @@ class ChangingProblem(Problem, Protocol):
 class Hooks(Policy, Protocol):
     """All that infex reads of a policy beside `choose`. A policy has those that it needs.
 
-    A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `reward_bound` and
-    `learn` where it has none of its own. The other hooks speak for the policy that has them alone.
+    A policy that holds another as its `base` has the base's `uses_explored`, `confidence_radius`,
+    `reward_bound` and `learn` where it has none of its own. The other hooks speak for the policy that has
+    them alone.
 
     `base`: the policy inside a wrapper. `reward_bound`: the largest reward that fits the settings; a larger
     one is warned of. The rest are False by default. `uses_explored`: it reads `posterior.explored`, so that
     exploring rounds are kept apart too. `reports_explored`: as a base of `Infex`, it says itself by
     `Choice.explored` which of its rounds explore, as one with `uses_explored` does. `uses_allowed`: it reads
-    `posterior.allowed` itself; any other policy is shown the allowed arms alone. `uses_places`: a learner
+    `posterior.allowed` itself; any other policy is shown the allowed arms alone. `needs_own_data`: as a base
+    of `Infex` it learns from its own rounds alone, so that data="shared" is refused. `uses_places`: a learner
     that is shown some arms alone finds them by `posterior.places`; any other is refused such a request.
 
     A name that is nearly that of a hook which the policy lacks, such as `propensty` or `use_explored`, is
@@ -90,6 +92,7 @@ class Hooks(Policy, Protocol):
     reports_explored: bool
     uses_allowed: bool
     uses_places: bool
+    needs_own_data: bool
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Takes in the reward of one decision: for a learner with a state of its own."""
@@ -97,7 +100,7 @@ class Hooks(Policy, Protocol):
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The probability that `choose` picks `arm`; None if it is not known."""
 
-    def radius(self, posterior: Posterior) -> Radius:
+    def confidence_radius(self, posterior: Posterior) -> Radius:
         """The factor of the width in `low` and `high` of a decision: one, or one for each arm."""
 
     def for_problem(self, instance: Problem, horizon: int) -> Policy:
@@ -112,6 +115,7 @@ ATTRIBUTES: dict[str, tuple[Any, str]] = {
     "reports_explored": FLAG,
     "uses_allowed": FLAG,
     "uses_places": FLAG,
+    "needs_own_data": FLAG,
     "reward_bound": ((int, float, np.integer, np.floating), "a number"),
 }
 MISSING: Any = object()
@@ -219,8 +223,9 @@ class PolicyInfo(NamedTuple):
     reports_explored: bool
     uses_allowed: bool
     uses_places: bool
+    needs_own_data: bool
     reward_bound: float | None
-    radius: Callable[[Posterior], Radius] | None
+    confidence_radius: Callable[[Posterior], Radius] | None
     propensity: Callable[[int, Posterior, int], float | None] | None
     learners: tuple[InnerLearner, ...]
     controlled_schedule: ControlledSchedule | None
@@ -258,8 +263,9 @@ def policy_info(policy: Policy) -> PolicyInfo:
         reports_explored=bool(hook(policy, "reports_explored", uses_explored)),
         uses_allowed=bool(hook(policy, "uses_allowed", False)),
         uses_places=all(hook(inner.learner, "uses_places", False) for inner in learners),
+        needs_own_data=any(hook(link, "needs_own_data", False) for link in chain),
         reward_bound=_inherited(chain, "reward_bound", None),
-        radius=_inherited(chain, "radius", None),
+        confidence_radius=_inherited(chain, "confidence_radius", None),
         propensity=hook(policy, "propensity"),
         learners=learners,
         controlled_schedule=policy.controlled_schedule if isinstance(policy, ScheduledPolicy) else None,
@@ -421,6 +427,25 @@ def _restored_inside(state: Any, inner: StatefulPolicy, dim: int) -> Any:
     if type(state) in (list, tuple):
         return type(state)(_restored_inside(part, inner, dim) for part in state)
     return state
+
+
+def without_parameters(policy_state: Any) -> Any:
+    """A policy state without what is of features that arms no longer have: it is found anew."""
+    return _without(policy_state, ("has_parameters", "has_arms"))
+
+
+def without_arms(policy_state: Any) -> Any:
+    """A policy state without what names arms by their indices, once these are others."""
+    return _without(policy_state, ("has_arms",))
+
+
+def _without(policy_state: Any, marks: tuple[str, ...]) -> Any:
+    if any(getattr(policy_state, mark, False) for mark in marks):
+        return None
+    if isinstance(policy_state, tuple):
+        parts = [_without(part, marks) for part in policy_state]
+        return type(policy_state)(*parts) if type(policy_state) is not tuple else tuple(parts)
+    return policy_state
 
 
 def no_arm_allowed(posterior: Posterior) -> bool:

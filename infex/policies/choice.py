@@ -27,6 +27,7 @@ class Reason(StrEnum):
     GREEDY = "greedy"
     BUDGET_SPENT = "budget spent"
     COST_LIMIT = "skipped: cost limit"
+    BASELINE = "skipped: baseline not safe"
     CERTAIN = "skipped: certain"
     PAUSED = "skipped: paused"
     NO_ARM_ALLOWED = "skipped: no arm is allowed"
@@ -249,6 +250,24 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> Choice:
     """The choice of an arm by the probabilities of all, (K,), in a round that explores."""
     arm = int(rng.choice(probabilities.size, p=probabilities))
     return exploring_choice(arm, float(probabilities[arm]))
+
+
+class LawPolicy:
+    """A policy that explores in every round, by an arm that it draws from probabilities that it knows."""
+
+    __slots__ = ()
+
+    def probabilities(self, t: int, posterior: Posterior) -> Floats:
+        """The probability of every arm in round t, (K,)."""
+        raise NotImplementedError
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """An arm by its probability."""
+        return draw(self.probabilities(t, posterior), rng)
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """The probability of `arm`."""
+        return float(self.probabilities(t, posterior)[arm])
 
 
 class IndexPolicy:

@@ -17,8 +17,9 @@ READ_PULLS = (Kind.UCB1, Kind.GAUSSIAN_TS, Kind.PLAIN_HYBRID_TS)
 class BaseSpec(NamedTuple):
     """What decides in exploring rounds: see `infex.core.choosing.Base`.
 
-    `rate` is that of epsilon-greedy (below 0 it is t^(-1/3)), of sampling, or the growth between switches;
-    `bonus` is a radius beside that of the theory.
+    `rate` is that of epsilon-greedy (below 0 it is t^(-1/3)), of sampling, the growth between switches, or
+    the limit of LinIMED; `bonus` is a radius beside that of the theory; `degrees` of optimism are their
+    distribution function and their values.
     """
 
     kind: Kind
@@ -30,6 +31,8 @@ class BaseSpec(NamedTuple):
     rate: float = 0.0
     bonus: float = 0.0
     random_ties: bool = False
+    mixture: bool = False
+    degrees: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
 
 
 class WrapperSpec(NamedTuple):
@@ -52,6 +55,7 @@ class ControlSpec(NamedTuple):
     bound: float = 0.0
     delta: float = 1.0
     scale: float = 0.0
+    mixture: bool = False
     pauses: Schedule | None = None
 
     @property
@@ -87,9 +91,8 @@ class CompiledSpec(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Can a loop play it that keeps neither policy states nor pulls, and looks at no control?"""
-        keeps_state = self.base.kind == Kind.RARELY_SWITCHING or self.wrap.kind != Wrap.NOTHING
-        reads_pulls = self.base.kind in READ_PULLS
-        return not (keeps_state or reads_pulls) and self.controls is None and not self.apart
+        plain = self.base.kind <= Kind.HYBRID_TS and self.wrap.kind == Wrap.NOTHING
+        return plain and self.controls is None and not self.apart
 
     @property
     def reads(self) -> Reads:
@@ -111,10 +114,12 @@ class CompiledSpec(NamedTuple):
             bonus=base.bonus,
             rate=base.rate,
             random_ties=base.random_ties,
+            mixture=base.mixture,
             wrap=wrap.kind,
             first=wrap.first,
             second=wrap.second,
             wrap_random_ties=wrap.random_ties,
+            degrees=base.degrees,
         )
 
 

@@ -87,8 +87,8 @@ class Control:
         """Why round t may not explore; None if it may."""
         return None
 
-    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
-        """Why an arm with that estimated loss may not be tried; None if it may."""
+    def refuses(self, t: int, arm: int, posterior: Posterior, state: State) -> str | None:
+        """Why an arm may not be tried, such as for its `posterior.loss(arm)`; None if it may."""
         return None
 
     def ends(self, posterior: Posterior, state: State) -> bool:
@@ -107,8 +107,8 @@ class Control:
         """Its state after it has kept a round from exploring that was due, or owed."""
         return state
 
-    def after_exploring(self, loss: float, state: State) -> State:
-        """Its state after a round that explored, with the estimated loss of the arm."""
+    def after_exploring(self, arm: int, posterior: Posterior, state: State) -> State:
+        """Its state after a round that explored by an arm."""
         return state
 
     def compiled(self) -> ControlSpec | None:
@@ -202,12 +202,12 @@ class ControlledSchedule:
         return DUE if due else MADE_UP
 
     def judge_arm(
-        self, verdict: RoundVerdict, t: int, loss: float, posterior: Posterior, states: States
+        self, verdict: RoundVerdict, t: int, arm: int, posterior: Posterior, states: States
     ) -> RoundVerdict:
-        """The verdict on a round that explores once its arm is known, with the estimated loss."""
+        """The verdict on a round that explores once its arm is known."""
         if self.refuses_arms:
             for place, control in enumerate(self.controls):
-                if reason := control.refuses(t, loss, posterior, states[place]):
+                if reason := control.refuses(t, arm, posterior, states[place]):
                     _check_reason(control, "refuses", reason)
                     return self._skipped(verdict.due, reason, place)
         return verdict
@@ -247,10 +247,10 @@ class ControlledSchedule:
         changed = self.controls[place].after_skip(posterior, states[place])
         return (*states[:place], changed, *states[place + 1 :])
 
-    def after_exploring(self, loss: float, states: States) -> States:
+    def after_exploring(self, arm: int, posterior: Posterior, states: States) -> States:
         """The states after a round that explored."""
         pairs = zip(self.controls, states, strict=True)
-        return tuple(control.after_exploring(loss, state) for control, state in pairs)
+        return tuple(control.after_exploring(arm, posterior, state) for control, state in pairs)
 
     def rests_after(self, t: int) -> float:
         """How many rounds after t surely do not explore; 0 where draws or controls decide."""
@@ -341,10 +341,10 @@ class Guarded(Control):
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return Reason.COST_LIMIT if GuardedState(*state).stopped else None
 
-    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
+    def refuses(self, t: int, arm: int, posterior: Posterior, state: State) -> str | None:
         spent = posterior.spent
         cost = spent.cost if self.window is None else spent.since(t - self.window + 1)[1]
-        return Reason.COST_LIMIT if cost + loss > self.cost_limit else None
+        return Reason.COST_LIMIT if cost + posterior.loss(arm) > self.cost_limit else None
 
     def after_skip(self, posterior: Posterior, state: State) -> State:
         return GuardedState(stopped=self.window is None)

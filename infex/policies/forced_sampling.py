@@ -12,11 +12,24 @@ from infex.core.models import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import FixedProblem, Problem
-from infex.policies.choice import TIES, Choice, Reason, Ties, best, pick, pick_propensity, uniform_choice
+from infex.policies.choice import (
+    TIES,
+    Choice,
+    Reason,
+    Ties,
+    best,
+    draw,
+    pick,
+    pick_propensity,
+    uniform_choice,
+)
 from infex.policies.compiled import ForcedSpec
+from infex.policies.design import optimal_design
 
 Rule = Literal["log", "blocks"]
 RULES = ("log", "blocks")
+ForcedBy = Literal["uniform", "design"]
+FORCED_BY = ("uniform", "design")
 
 
 def is_forced(rule: Rule, scale: float, t: int) -> bool:
@@ -43,11 +56,12 @@ def forced_count(scale: float, t: int) -> int:
 
 
 class Forced:
-    """Plays uniform arms in forced rounds, which are kept apart, and the best of the kept arms in others."""
+    """Plays drawn arms in forced rounds, which are kept apart, and the best of the kept arms in others."""
 
     __slots__ = ()
 
     keep: float
+    forced_by: ForcedBy
     reason: ClassVar[Reason]
 
     @property
@@ -64,15 +78,19 @@ class Forced:
         raise NotImplementedError
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
+        """A drawn arm in forced rounds, else the best of those that forced rounds keep."""
         if self.is_forced(t, posterior.dim):
-            return uniform_choice(len(posterior), rng)
+            uniform = self.forced_by == "uniform"
+            return (
+                uniform_choice(len(posterior), rng) if uniform else draw(optimal_design(posterior.arms), rng)
+            )
         return Choice(self._best(posterior), False, None, self.reason, None, 1.0, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
-        """1/K in forced rounds; else 1 for the arm that is played."""
+        """1/K, or the arm's share of the design, in forced rounds; else 1 for the arm that is played."""
         if self.is_forced(t, posterior.dim):
-            return 1.0 / len(posterior)
+            uniform = self.forced_by == "uniform"
+            return 1.0 / len(posterior) if uniform else float(optimal_design(posterior.arms)[arm])
         return float(arm == self._best(posterior))
 
     def _best(self, posterior: Posterior) -> int:
@@ -89,7 +107,8 @@ class OLSBandit(Forced):
     With one parameter for all arms, as in Bastani and Bayati (2020). A round of the forced set
     plays a uniform arm. Any other keeps the arms whose estimate from forced rounds alone is within
     `keep`/2 of the best, and plays the best of them by the estimate from all rounds. Where least
-    squares has many solutions it takes the shortest.
+    squares has many solutions it takes the shortest. With `forced_by="design"`, arms of forced rounds are
+    drawn by an optimal design (`lab.optimal_design`).
 
     `rule` is the forced set: with "log", round t is forced if fewer than `scale` log(1 + t) were
     before it; with "blocks" it is {(2^n - 1) q + j: n >= 0, 1 <= j <= q} with q the `scale`, rounded
@@ -107,11 +126,13 @@ class OLSBandit(Forced):
     scale: float | None = None
     keep: float = 0.5
     preset: Literal["paper"] | None = None
+    forced_by: ForcedBy = "uniform"
 
     reason: ClassVar[Reason] = Reason.LEAST_SQUARES
 
     def __post_init__(self) -> None:
         one_of("rule", self.rule, RULES)
+        one_of("forced_by", self.forced_by, FORCED_BY)
         set_fields(self, keep=real("keep", self.keep, least=0))
         if self.scale is not None:
             set_fields(self, scale=real("scale", self.scale, above=0))
@@ -148,9 +169,9 @@ class OLSBandit(Forced):
         forced, both = posterior.explored.moments.least_squares(), posterior.moments.least_squares()
         return posterior.scores(forced), posterior.scores(both)
 
-    def compiled(self) -> ForcedSpec:
-        """Forced sampling, by least squares."""
-        return ForcedSpec(True, self.keep)
+    def compiled(self) -> ForcedSpec | None:
+        """Forced sampling, by least squares, if no design is needed."""
+        return ForcedSpec(True, self.keep) if self.forced_by == "uniform" else None
 
 
 @final
@@ -161,7 +182,7 @@ class LassoBandit(Forced):
     Rounds (2^n - 1) q + j with 1 <= j <= q are forced. Any other keeps the arms whose LASSO
     estimate from forced rounds, of strength `first`, is within `keep`/2 of the best, and plays the
     best of them by the LASSO estimate from all n rewards, of strength `later` sqrt((log n + log d)/n).
-    `q` is 2 d if it is not named.
+    `q` is 2 d if it is not named. `forced_by` is as in `OLSBandit`.
 
     >>> from infex.lab import environments, play
     >>> from infex.policies import LassoBandit
@@ -173,10 +194,12 @@ class LassoBandit(Forced):
     keep: float = 0.5
     first: float = 0.05
     later: float = 0.05
+    forced_by: ForcedBy = "uniform"
 
     reason: ClassVar[Reason] = Reason.LASSO
 
     def __post_init__(self) -> None:
+        one_of("forced_by", self.forced_by, FORCED_BY)
         if self.q is not None:
             set_fields(self, q=whole("q", self.q, least=1))
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
@@ -192,9 +215,10 @@ class LassoBandit(Forced):
         strength = fading_strength(self.later, 1.0, 1.0, moments.n_observations, moments.moment.size)
         return posterior.scores(forced), posterior.scores(moments.lasso(strength))
 
-    def compiled(self) -> ForcedSpec:
-        """Forced sampling, by LASSO."""
-        return ForcedSpec(True, self.keep, self.first, self.later)
+    def compiled(self) -> ForcedSpec | None:
+        """Forced sampling, by LASSO, if no design is needed."""
+        uniform = self.forced_by == "uniform"
+        return ForcedSpec(True, self.keep, self.first, self.later) if uniform else None
 
 
 @final

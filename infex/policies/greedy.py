@@ -22,8 +22,18 @@ from infex.policies.base import (
     propensity_allowed,
     restore_state,
 )
-from infex.policies.choice import TIES, Choice, Ties, exploring_choice, pick, pick_propensity, uniform_choice
+from infex.policies.choice import (
+    TIES,
+    Choice,
+    Ties,
+    draw,
+    exploring_choice,
+    pick,
+    pick_propensity,
+    uniform_choice,
+)
 from infex.policies.compiled import BaseSpec, CompiledSpec, WrapperSpec, wrapped
+from infex.policies.design import optimal_design
 from infex.policies.ucb import LinUCB
 from infex.schedules import always, never
 from infex.schedules.combined import Budget
@@ -162,9 +172,9 @@ class EpsilonGreedy:
 class ExploreThenCommit:
     """Explores for the first `rounds`, by uniform arms or in turn (`order`), then is greedy for good.
 
-    After them it plays the greedy arm of all data, or with `then="commit"` that of the exploring
-    rounds alone, which among fixed arms is one arm for ever (Lattimore and Szepesvari, 2020,
-    chapter 6).
+    With `order="design"` arms are drawn by an optimal design (`lab.optimal_design`). After them it plays
+    the greedy arm of all data, or with `then="commit"` that of the exploring rounds alone, which among fixed
+    arms is one arm for ever (Lattimore and Szepesvari, 2020, chapter 6).
 
     Without `rounds` the length is (T/2)^(2/3) d^(1/3) for a `horizon` T, which a simulation tells
     by itself: it balances what n rounds of exploring cost against the T sqrt(d/n) that greedy loses
@@ -177,13 +187,13 @@ class ExploreThenCommit:
     """
 
     rounds: int | None = None
-    order: Literal["uniform", "robin"] = "uniform"
+    order: Literal["uniform", "robin", "design"] = "uniform"
     then: Literal["greedy", "commit"] = "greedy"
     horizon: int | None = None
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        one_of("order", self.order, ("uniform", "robin"))
+        one_of("order", self.order, ("uniform", "robin", "design"))
         one_of("then", self.then, ("greedy", "commit"))
         one_of("ties", self.ties, TIES)
         if self.rounds is not None:
@@ -219,20 +229,24 @@ class ExploreThenCommit:
             return GREEDIES[self.ties].choose(t, seen, rng)
         if self.order == "uniform":
             return uniform_choice(len(posterior), rng)
+        if self.order == "design":
+            return draw(optimal_design(posterior.arms), rng)
         return exploring_choice((t - 1) % len(posterior), 1.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
-        """1/K or the arm whose turn it is, then 1 for the greedy one."""
+        """1/K, the arm's share of the design or the arm whose turn it is; then 1 for the greedy one."""
         if t > self.length(posterior.dim):
             seen = posterior.explored if self.then == "commit" else posterior
             return GREEDIES[self.ties].propensity(t, seen, arm)
         if self.order == "uniform":
             return 1.0 / len(posterior)
+        if self.order == "design":
+            return float(optimal_design(posterior.arms)[arm])
         return float(arm == (t - 1) % len(posterior))
 
     def compiled(self) -> CompiledSpec | None:
-        """Exploring at first and greedy for good, if the length is known."""
-        if self.rounds is None:
+        """Exploring at first and greedy for good, if the length is known and no design is needed."""
+        if self.rounds is None or self.order == "design":
             return None
         base = BaseSpec(Kind.UNIFORM if self.order == "uniform" else Kind.ROUND_ROBIN, Reads.READS_NOTHING)
         if self.then == "commit":

@@ -134,12 +134,12 @@ class Infex(ScheduledPolicy):
             known = self._propensities_of_base(t, posterior, verdict, state, choice)
             return _declined(choice, verdict, state, known), verdict
         schedule = self.controlled_schedule
-        loss = loss_of(posterior, checked_arm(choice, len(posterior)))
-        judged = schedule.judge_arm(verdict, t, loss, posterior, state.states)
+        arm = checked_arm(choice, len(posterior))
+        judged = schedule.judge_arm(verdict, t, arm, posterior, state.states)
         if not judged.explores:
             return choice, judged
         known = self._propensities_of_base(t, posterior, verdict, state, choice)
-        states = schedule.after_exploring(loss, state.states)
+        states = schedule.after_exploring(arm, posterior, state.states)
         inner = state.base if choice.policy_state is None else choice.policy_state
         kept = InfexState(states, inner) if states or inner is not None else None
         status = verdict.schedule_status
@@ -286,11 +286,6 @@ class Infex(ScheduledPolicy):
         return None if controls is None else spec._replace(schedule=plan, controls=controls)
 
 
-def loss_of(posterior: Posterior, arm: int) -> float:
-    """The estimated loss of an arm: the best estimate of all arms minus its own, but for rounding."""
-    return max(posterior.best - posterior.estimate(arm), 0.0)
-
-
 def _declined(choice: Choice, verdict: RoundVerdict, state: InfexState, known: Propensities) -> Choice:
     """The choice of a base that was given a round, and says that it did not explore."""
     return choice._replace(
@@ -315,6 +310,11 @@ def _checked(infex: Infex) -> tuple[PolicyInfo, PolicyInfo | None]:
     one_of("data", infex.data, ("shared", "own"))
     if infex.data == "own":
         _refuse_own_data(infex.base, base)
+    elif base.needs_own_data:
+        raise InvalidSetting(
+            f"{safe_repr(infex.base)} learns from its own rounds alone, as greedy ones break its law: "
+            'say data="own"'
+        )
     greedy = None if infex.greedy is None else policy_info(checked("greedy", infex.greedy))
     if greedy is not None:
         _refuse_model(infex, base, greedy)

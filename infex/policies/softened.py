@@ -53,6 +53,10 @@ class Softened(StatefulPolicy):
                 f"a base that says itself when it explores cannot be softened: {safe_repr(self.base)}; "
                 "put Softened inside, as in Infex(Softened(LinUCB()), every(20))"
             )
+        if info.needs_own_data:
+            raise InvalidSetting(
+                f"{safe_repr(self.base)} learns by the law of its own arms, which softening would change"
+            )
         set_fields(self, share=real("share", self.share, above=0, most=1))
         set_fields(self, draws=checked_draws("draws", self.draws))
         set_fields(self, _played=policy_info(with_draws(self.base, self.draws)))

@@ -1,6 +1,7 @@
 """Thompson sampling."""
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
@@ -9,8 +10,9 @@ from infex.arrays import Floats
 from infex.checks import one_of, real, set_fields, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
+from infex.models.layout import Radius
 from infex.models.posterior import SAMPLINGS, Posterior
-from infex.policies.base import SamplingPolicy
+from infex.policies.base import DEFAULT_DELTA, Policy, SamplingPolicy, with_settings
 from infex.policies.choice import TIES, Choice, Ties, best_arms, draw, exploring_choice, first_best, pick
 from infex.policies.compiled import BaseSpec, CompiledSpec
 from infex.policies.greedy import GREEDIES
@@ -72,17 +74,107 @@ def checked_draws(name: str, draws: object) -> int:
     return number
 
 
+class Sampler(SamplingPolicy):
+    """A policy that plays the arm of the largest sampled score, whose law is known by draws alone.
+
+    With `law`, each round has so many draws, the same for every seed, and one of them is played.
+    """
+
+    __slots__ = ()
+
+    ties: Ties
+    law: int | None
+
+    def sampled(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Floats:
+        """The scores of every arm by one draw, (K,)."""
+        raise NotImplementedError
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The best arm of one sample."""
+        if self.law is not None:
+            return draw(self.probabilities(t, posterior), rng)
+        return Choice(pick(self.sampled(t, posterior, rng), self.ties, rng)[0], explore_probability=1.0)
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
+        """The share of draws for which `arm` is the best, if the law is asked for."""
+        return None if self.law is None else float(self.probabilities(t, posterior)[arm])
+
+    def with_draws(self, draws: int) -> Policy:
+        """The same with propensities that are known, by so many draws."""
+        return self if self.law is not None else with_settings(self, law=draws)
+
+    def probabilities(self, t: int, posterior: Posterior) -> Floats:
+        """The probability of every arm: for which share of the round's draws it is the best, (K,).
+
+        What the law of the policy without `law` is, within a standard error of sqrt(p (1 - p)/draws); what
+        is played when the law is asked for, exactly.
+        """
+        if self.law is None:
+            kind = type(self).__name__
+            raise InvalidSetting(f"the law of {kind} is not asked for; say {kind}(law=1000)")
+        rng = stream(t, "law of LinTS", posterior.dim, self.law)
+        counts = np.zeros(len(posterior))
+        for _ in range(self.law):
+            scores = self.sampled(t, posterior, rng)
+            best = best_arms(scores) if self.ties == "random" else [first_best(scores)]
+            counts[best] += 1.0 / len(best)
+        return counts / self.law
+
+
+Inflation = Literal["abeille", "agrawal"]
+INFLATIONS = ("abeille", "agrawal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterSampling(Confidence):
+    """What is sampled: theta + v V^-1/2 eta, with v by its `inflation`."""
+
+    sampling: Literal["gaussian", "spherical"] = "gaussian"
+    law: int | None = None
+    inflation: Inflation | None = "abeille"
+
+    def __post_init__(self) -> None:
+        Confidence.__post_init__(self)
+        one_of("sampling", self.sampling, SAMPLINGS)
+        if self.inflation is not None:
+            one_of("inflation", self.inflation, INFLATIONS)
+        if self.law is not None:
+            set_fields(self, law=checked_draws("law", self.law))
+
+    def spread(self, t: int, posterior: Posterior) -> Radius:
+        """v, the factor of V^-1/2 eta."""
+        if self.inflation == "abeille":
+            return self.choosing_radius(posterior)
+        if self.inflation == "agrawal":
+            doubt = math.log(t / (self.delta or DEFAULT_DELTA))
+            return self.scale * (self.noise * math.sqrt(9.0 * posterior.dim * doubt))
+        return self.scale * self.noise
+
+    def compiled_sampler(self, kind: Kind, reads: Reads) -> CompiledSpec | None:
+        """How compiled loops play it: not if its law is asked for, or v depends on the round."""
+        if self.law is not None or self.inflation == "agrawal":
+            return None
+        base = self.compiled_base(kind, reads)
+        return CompiledSpec(
+            base if self.inflation else base._replace(scale=0.0, bonus=self.scale * self.noise)
+        )
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinTS(SamplingPolicy, Confidence):
-    """Plays the best arm of a sampled parameter theta + scale beta V^-1/2 eta (Abeille and Lazaric, 2017).
+class LinTS(Sampler, ParameterSampling):
+    """Plays the best arm of a sampled parameter theta + scale v V^-1/2 eta.
+
+    The `inflation` names v. "abeille" is beta, the radius of `LinUCB` (Abeille and Lazaric, 2017; Lee and Oh,
+    2025). "agrawal" is noise sqrt(9 d log(t/delta)) (Agrawal and Goyal, 2013). None is the noise: what most
+    people run, and for which some problems have linear regret (Hamidi and Bayati, 2020).
 
     eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The
     probability of the arm that is played is not known, unless it is asked for: with `law`, each round
     has so many values of eta, the same for every seed, and one of them is drawn. Then probabilities
     are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(law)). `noise`,
-    `bound`, `delta` and `scale` are as in `LinUCB`: intervals have the radius beta at any `scale`. `ties` too
-    are as there.
+    `bound`, `delta`, `scale` and `radius` are as in `LinUCB`: intervals have the radius beta at any `scale`.
+    `ties` too are as there.
 
     >>> from infex import Bandit, LinTS
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], LinTS(noise=0.5, scale=0.2), seed=3)
@@ -90,50 +182,40 @@ class LinTS(SamplingPolicy, Confidence):
     True
     """
 
-    sampling: Literal["gaussian", "spherical"] = "gaussian"
-    law: int | None = None
-
-    def __post_init__(self) -> None:
-        Confidence.__post_init__(self)
-        one_of("sampling", self.sampling, SAMPLINGS)
-        if self.law is not None:
-            set_fields(self, law=checked_draws("law", self.law))
-
-    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-        """The best arm of one sample."""
-        if self.law is not None:
-            return draw(self.probabilities(t, posterior), rng)
-        scores = posterior.perturbed(self.choosing_radius(posterior), rng, self.sampling)
-        return Choice(pick(scores, self.ties, rng)[0], explore_probability=1.0)
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
-        """The share of draws for which `arm` is the best, if the law is asked for."""
-        return None if self.law is None else float(self.probabilities(t, posterior)[arm])
-
-    def with_draws(self, draws: int) -> "LinTS":
-        """The same with propensities that are known, by so many draws."""
-        return self if self.law is not None else replace(self, law=draws)
-
-    def probabilities(self, t: int, posterior: Posterior) -> Floats:
-        """The probability of every arm: for which share of the round's draws it is the best, (K,).
-
-        What the law of a plain LinTS is, within a standard error of sqrt(p (1 - p)/draws); what is
-        played when the law is asked for, exactly.
-        """
-        if self.law is None:
-            raise InvalidSetting("the law of LinTS is not asked for; say LinTS(law=1000)")
-        rng = stream(t, "law of LinTS", posterior.dim, self.law)
-        beta, counts = self.choosing_radius(posterior), np.zeros(len(posterior))
-        for _ in range(self.law):
-            scores = posterior.perturbed(beta, rng, self.sampling)
-            best = best_arms(scores) if self.ties == "random" else [first_best(scores)]
-            counts[best] += 1.0 / len(best)
-        return counts / self.law
+    def sampled(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Floats:
+        """Every arm's mean under one sampled parameter."""
+        return posterior.perturbed(self.spread(t, posterior), rng, self.sampling)
 
     def compiled(self) -> CompiledSpec | None:
-        """Sampling in every round, unless its law is asked for."""
+        """Sampling in every round."""
         kind = Kind.LINTS_SPHERICAL if self.sampling == "spherical" else Kind.LINTS
-        return None if self.law is not None else CompiledSpec(self.compiled_base(kind, Reads.READS_NOTHING))
+        return self.compiled_sampler(kind, Reads.READS_NOTHING)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimisticTS(Sampler, ParameterSampling):
+    """Plays the arm of the largest max(x'theta, x'theta~), where theta~ is the sample of `LinTS`.
+
+    So no sample makes an arm look worse than its estimate (May, Korda, Lee and Leslie, 2012). `noise`,
+    `bound`, `delta`, `scale`, `radius`, `ties`, `sampling`, `law` and `inflation` are those of `LinTS`.
+
+    >>> from infex import Bandit
+    >>> from infex.policies import OptimisticTS
+    >>> Bandit([[1.0, 0.0], [0.0, 1.0]], OptimisticTS(inflation=None), seed=3).ask().explored
+    True
+    """
+
+    def sampled(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Floats:
+        """The larger of every arm's estimate and its mean under one sampled parameter."""
+        drawn = posterior.perturbed(self.spread(t, posterior), rng, self.sampling)
+        return np.maximum(posterior.estimates, drawn)
+
+    def compiled(self) -> CompiledSpec | None:
+        """Sampling in every round."""
+        spherical = self.sampling == "spherical"
+        kind = Kind.OPTIMISTIC_TS_SPHERICAL if spherical else Kind.OPTIMISTIC_TS
+        return self.compiled_sampler(kind, Reads.READS_WIDTHS)
 
 
 @final
@@ -147,7 +229,7 @@ class HybridTS(Confidence):
 
     `ties` go to the "lowest" index, or at "random".
 
-    `noise`, `bound`, `delta` and `scale` are those of `LinTS`.
+    `noise`, `bound`, `delta`, `scale` and `radius` are those of `LinTS`.
 
     >>> from infex.lab import environments, play
     >>> from infex.policies import HybridTS

@@ -17,7 +17,7 @@ from infex.policies.base import DEFAULT_DELTA
 from infex.policies.choice import Reason
 from infex.policies.compiled import ControlSpec
 from infex.policies.controls import Control, State
-from infex.policies.ucb import Confidence
+from infex.policies.ucb import Confidence, RadiusForm
 from infex.schedules.base import Schedule
 
 NO_ARMS = -1
@@ -39,6 +39,7 @@ class UntilCertain(Control):
     noise: float = 1.0
     bound: float = 1.0
     scale: float = 1.0
+    radius: RadiusForm = "sum"
 
     def __post_init__(self) -> None:
         Control.__post_init__(self)
@@ -64,10 +65,12 @@ class UntilCertain(Control):
         return bool(posterior.upper(-beta)[best] > uppers.max())
 
     def _confidence(self) -> Confidence:
-        return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
+        return Confidence(
+            noise=self.noise, bound=self.bound, delta=self.delta, scale=self.scale, radius=self.radius
+        )
 
     def compiled(self) -> ControlSpec:
-        radius = self.noise, self.bound, self.delta or DEFAULT_DELTA, self.scale
+        radius = self.noise, self.bound, self.delta or DEFAULT_DELTA, self.scale, self.radius == "mixture"
         return ControlSpec(ControlKind.CERTAINTY, False, 0.0, 0, *radius)
 
     def __repr__(self) -> str:
@@ -81,10 +84,12 @@ def until_certain(
     noise: float = 1.0,
     bound: float = 1.0,
     scale: float = 1.0,
+    radius: RadiusForm = "sum",
 ) -> UntilCertain:
     """`schedule` until the greedy arm's lower bound exceeds every other arm's upper bound.
 
-    The bounds are those that `LinUCB` compares with this `noise`, `bound`, `delta` and `scale`. At a `scale`
+    The bounds are those that `LinUCB` compares with this `noise`, `bound`, `delta`, `scale` and
+    `radius`. At a `scale`
     of 1 the greedy arm then is the best with probability 1 - `delta`; a smaller one stops earlier, without
     that promise. A `delta` that is not said is 1/T where a horizon T is known, and 0.01 elsewhere. Among
     fixed arms exploring has stopped for good, unless arms come or go; arms that change every round, and
@@ -97,7 +102,7 @@ def until_certain(
     >>> until_certain(every(20), delta=0.001)
     until_certain(every(20), delta=0.001)
     """
-    return UntilCertain(schedule, delta, noise, bound, scale)
+    return UntilCertain(schedule, delta, noise, bound, scale, radius)
 
 
 def _checksum(arms: Floats) -> int:

@@ -102,7 +102,7 @@ def _fixed(labels: tuple[str, ...]) -> dict[str, Any]:
 
 
 def play_past(url: str, shops: list[Shopper], end: float) -> None:
-    """Two days of decisions and rewards, written into a new database before the service opens it."""
+    """Twelve days of decisions and rewards, written into a new database before the service opens it."""
     for shop in shops:
         now = [end - PAST_SECONDS]
         with Study.open(url, shop.name, clock=lambda now=now: now[0], **shop.settings) as study:  # type: ignore[misc]

@@ -29,11 +29,10 @@ from infex.study.events import (
     EventKind,
     Forgotten,
     Opened,
-    Rewarded,
     content_of,
     event_of,
 )
-from infex.study.journal import BEGINNING, Entry, Mark
+from infex.study.journal import BEGINNING, Entry
 from infex.study.lift import Lift, lift_of
 from infex.study.settings import Rules
 from infex.study.snapshot import without_erased
@@ -178,15 +177,12 @@ class History:
 
     def _known(self, entry: Entry) -> KnownDecision:
         """A decision that waits for its reward."""
-        event, number = event_of(entry), entry.number
+        event = event_of(entry)
         content = event.content
         assert isinstance(content, Decided | Assigned)
         arm = str(content.arm if content.label is None else content.label)
-        values = self._segments.values(number, msgspec.json.decode(content.request).get("context"))
-        tracked = TrackedDecision(
-            entry.key, None, None, b"", "", entry.at, number, number, number, event.kind
-        )
-        return KnownDecision(content, tracked, arm, values)
+        values = self._segments.values(entry.number, msgspec.json.decode(content.request).get("context"))
+        return KnownDecision(content, TrackedDecision.without_decision(entry.number, event), arm, values)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Store]:
@@ -277,7 +273,7 @@ class History:
         return bool(new)
 
     def _enter(self, entry: Entry, known: dict[str, KnownDecision]) -> None:
-        self._end = Mark(entry.number, entry.link)
+        self._end = entry.mark
         if entry.content is None or entry.number in self._erased:
             self._erased.add(entry.number)
         elif entry.kind in DECISIONS:
@@ -343,13 +339,12 @@ class History:
             del self._marks[:-MOST_MARKS]
 
     def _enter_reward(self, entry: Entry, known: KnownDecision) -> None:
-        tracked, content = known.tracked, content_of(Rewarded, entry)
+        tracked, is_late = known.tracked, entry.kind == EventKind.LATE
         before = tracked.reward
         tracked.apply(entry.number, event_of(entry))
         if (shown := self._recent.get(entry.key)) is not None:
-            is_late = entry.kind == EventKind.LATE
-            shown.state, shown.reward = tracked.state.value, content.reward if is_late else tracked.reward
-        if tracked.reward is None or entry.kind == EventKind.LATE:
+            shown.state, shown.reward = tracked.state.value, tracked.late if is_late else tracked.reward
+        if tracked.reward is None or is_late:
             return
         span, is_first, more = self._span(tracked.at / 1e6), before is None, tracked.reward - (before or 0.0)
         if tracked.kind is EventKind.HELD:

@@ -33,11 +33,11 @@ class Overview:
         self.plain: dict[str, Any] = {"at": None, "lift": None, "winners": None}
 
     @property
-    def is_old(self) -> bool:
+    def is_stale(self) -> bool:
         """Was more read of the journal since?"""
         return self._history.entries != self._entries
 
-    def pause(self) -> float:
+    def seconds_until_due(self) -> float:
         """How many seconds must pass until it may be computed again."""
         return max(0.0, self._next - time.monotonic())
 

@@ -86,9 +86,9 @@ def refusal_of(error: InfexError) -> RefusalAnswer:
     if isinstance(error, InvalidBody):
         words = {"field": error.field, "value": error.value, "expected": error.expected}
         return RefusalAnswer(error="InvalidBody", message=str(error), **words)
-    message = _found(MESSAGE_OF, error) or str(error)
+    message = _words(MESSAGE_OF, error) or str(error)
     return RefusalAnswer(
-        error=type(error).__name__, message=message, field=_field(error), expected=_found(EXPECTED_OF, error)
+        error=type(error).__name__, message=message, field=_field(error), expected=_words(EXPECTED_OF, error)
     )
 
 
@@ -98,7 +98,7 @@ def _field(error: InfexError) -> str | None:
     if status_of(error) in LATER:
         return None
     if error.field is None:
-        return _found(FIELD_OF, error) or (named and named[1])
+        return _words(FIELD_OF, error) or (named and named[1])
     is_part = named is not None and named[1] in PARTS_OF_FIELD.get(error.field, ())
     return f"{error.field}.{named[1]}" if named is not None and is_part else error.field
 
@@ -108,8 +108,8 @@ def status_of(error: InfexError) -> int:
     return next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
 
 
-def _found(words: dict[type[InfexError], str], error: InfexError) -> str | None:
-    return next((words[kind] for kind in type(error).__mro__ if kind in words), None)
+def _words(table: dict[type[InfexError], str], error: InfexError) -> str | None:
+    return next((table[kind] for kind in type(error).__mro__ if kind in table), None)
 
 
 def response_to(error: Exception) -> Response:

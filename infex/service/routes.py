@@ -29,6 +29,8 @@ from infex.service.metrics import MEDIA_TYPE, Metrics
 from infex.service.refusals import Refused
 from infex.service.schemas import (
     AmendmentRequest,
+    ArchiveAnswer,
+    ArchiveRequest,
     BodyDecoder,
     CorrectionRequest,
     DecisionAnswer,
@@ -188,6 +190,10 @@ class Routes:
             takes_file=True, gives=LearntAnswer,
         )  # fmt: skip
         yield Endpoint(
+            method="POST", path=f"{STUDY}/archive", scope=Scope.ADMIN, respond=self.archive,
+            takes=ArchiveRequest, gives=ArchiveAnswer,
+        )  # fmt: skip
+        yield Endpoint(
             method="POST", path=f"{STUDY}/preview", scope=Scope.READ, respond=self.preview,
             takes=PreviewRequest, gives=PreviewAnswer,
         )  # fmt: skip
@@ -258,7 +264,7 @@ class Routes:
         study = (await self._study(request)).study
         work = partial(study.explain, key, prove=prove, contents=contents)
         why = await (self._alone(work) if prove else asyncio.to_thread(work))
-        return answer(ExplainAnswer(key=key, why=plain_figures(why.plain())))
+        return answer(ExplainAnswer(key=key, why=why.plain()))
 
     async def verify(self, request: Request) -> Response:
         """Replays the whole journal, and decides every decision once more: does all of it fit?
@@ -334,6 +340,11 @@ class Routes:
                 raise InvalidLog(str(error).removeprefix(f"{path}: ")) from error
         return answer(LearntAnswer(rows=rows))
 
+    async def archive(self, request: Request) -> Response:
+        """Moves old entries of the journal into files beside the database, where they are still found."""
+        asked, study = await self._decoded(request), (await self._study(request)).study
+        return answer(ArchiveAnswer(archived=await self._alone(partial(study.archive, keep=asked.keep))))
+
     async def preview(self, request: Request) -> Response:
         """How many explorations a policy would make in about a day, without changing anything.
 
@@ -349,7 +360,7 @@ class Routes:
         and is null until then.
         """
         study = await self._study(request)
-        study.look_over(self._studies.turn)
+        study.refresh_overview(self._studies.overview_lock)
         return answer(await asyncio.to_thread(study.past))
 
     async def latest(self, request: Request) -> Response:

@@ -212,6 +212,12 @@ class ErasureRequest(RequestBody, frozen=True, kw_only=True):
     reason: OptionalReason = ""
 
 
+class ArchiveRequest(RequestBody, frozen=True, kw_only=True):
+    """Moves old entries of the journal into files beside the database, but the newest `keep`."""
+
+    keep: Annotated[int, Meta(ge=1)]
+
+
 class PreviewRequest(RequestBody, frozen=True, kw_only=True):
     """Asks how often a policy would explore, without changing anything."""
 
@@ -274,6 +280,12 @@ class VerdictAnswer(ResponseBody, frozen=True, kw_only=True):
     proven: int
     unproven: int
     checkpoint: str
+
+
+class ArchiveAnswer(ResponseBody, frozen=True, kw_only=True):
+    """How many entries were moved."""
+
+    archived: int
 
 
 class LearntAnswer(ResponseBody, frozen=True, kw_only=True):

@@ -109,7 +109,7 @@ def serve(listening: Listening, started: Callable[[str], None]) -> None:
 
 
 def serve_demo(host: str, port: int, started: Callable[[str], None]) -> None:
-    """Serves a simulated shop, with two days behind it and visitors that go on to come."""
+    """Serves a simulated shop, with twelve days behind it and visitors that keep coming."""
     with tempfile.TemporaryDirectory(prefix="infex-demo-") as folder:
         listening = Listening(url=f"sqlite:///{folder}/demo.db", host=host, port=port)
         with listening.bind() as bound:

@@ -1,7 +1,4 @@
-"""The studies that a service has open, what requests ask of them, and whether their store can be used.
-
-Whatever the service needs of `infex.study` beyond its journals is imported here.
-"""
+"""The studies that a service has open, what requests ask of them, and whether their store can be used."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ class ServedStudy:
     def __init__(self, study: Study, queue: StudyQueue, history: History, limits: ServiceLimits) -> None:
         self.study, self.queue, self.history, self._limits = study, queue, history, limits
         self.name, self.overview = study.name, Overview(study, history)
-        self._looking: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
 
     async def decide(self, key: str, request: DecisionRequest) -> Decision:
         """The decision of a key."""
@@ -150,23 +147,23 @@ class ServedStudy:
         counts = [planned_count(policy, 1, span["last"]) for span in past["spans"]]
         return past | {"planned": None if None in counts else counts, "overview": self.overview.plain}
 
-    def look_over(self, turn: asyncio.Lock) -> None:
+    def refresh_overview(self, lock: asyncio.Lock) -> None:
         """Has the overview computed anew in the background, once it may be, if there is anything new.
 
-        One study at a time has its `turn`.
+        The `lock` lets one study at a time do so.
         """
-        if self.overview.is_old and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.create_task(self._look_over(turn))
+        if self.overview.is_stale and (self._refreshing is None or self._refreshing.done()):
+            self._refreshing = asyncio.create_task(self._refresh_overview(lock))
 
-    async def _look_over(self, turn: asyncio.Lock) -> None:
-        await asyncio.sleep(self.overview.pause())
-        async with turn:
+    async def _refresh_overview(self, lock: asyncio.Lock) -> None:
+        await asyncio.sleep(self.overview.seconds_until_due())
+        async with lock:
             await asyncio.to_thread(self.overview.refresh)
 
-    def look_no_more(self) -> None:
+    def cancel_overview(self) -> None:
         """Gives up an overview that is being computed."""
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
 
     def preview(self, policy: str | dict[str, Any]) -> PreviewAnswer:
         """How often a policy would explore in as many rounds as the busier of the last two days had, UTC."""
@@ -242,7 +239,7 @@ class Studies:
         self.url, self._limits = url, limits
         self._open_studies: dict[str, ServedStudy] = {}
         self._opening, self._closed = threading.Lock(), False
-        self.turn = asyncio.Lock()  # to read a whole journal in the background
+        self.overview_lock = asyncio.Lock()  # one study at a time reads its whole journal for its overview
         self.openings = 0  # begun and ended: odd while a study is being opened, which may make the database
         self.opened = asyncio.Event()
         self.shared = sqlite_path(url) is None  # do other instances begin studies too?
@@ -295,17 +292,13 @@ class Studies:
 
     async def begin(self, request: StudyRequest) -> ServedStudy:
         """Begins a study, or finds the one of this name with these settings."""
-        self._refuse_large(request)
-        settings, loop = request.settings(), asyncio.get_running_loop()
-        return await asyncio.to_thread(self._open, request.name, settings, loop)
-
-    def _refuse_large(self, request: StudyRequest) -> None:
-        """Refuses what would take more memory than a request may ask for, before it is made."""
         if request.features is not None:
             arms, width = request.features.get("arms"), request.features.get("context_dim")
             _refuse_large("features.arms", len(arms) if isinstance(arms, list) else arms, self._limits.arms)
             _refuse_large("features.context_dim", width, self._limits.features)
         _refuse_large("dim", request.dim, self._limits.features)
+        settings, loop = request.settings(), asyncio.get_running_loop()
+        return await asyncio.to_thread(self._open, request.name, settings, loop)
 
     def _open(self, name: str, settings: dict[str, Any], loop: asyncio.AbstractEventLoop) -> ServedStudy:
         with self._opening:
@@ -330,7 +323,7 @@ class Studies:
         """Does what was begun in all of them, and closes them; whoever reads goes first."""
         await asyncio.to_thread(self._open_no_more)
         for study in self:
-            study.look_no_more()
+            study.cancel_overview()
             await asyncio.to_thread(study.history.close)
         for study in self:
             await study.queue.close()

@@ -35,7 +35,7 @@ from infex.study.events import (
     Observation,
     Rewarded,
 )
-from infex.study.requests import Request, checked_key, checked_unit, digest_of
+from infex.study.requests import Request, check_text, checked_key, checked_unit, digest_of
 from infex.study.state import RewardState, StudyState, TrackedDecision
 from infex.version import __version__
 
@@ -113,7 +113,7 @@ class Ask:
         event = self.decide(state, now)
         if event is not None:
             record(event)
-        tracked = found(state, self.key)
+        tracked = state.decision_of(self.key)
         assert tracked.decision is not None
         return Result(tracked.decision, tracked.decided)
 
@@ -136,7 +136,7 @@ class Tell:
         return (self.key,)
 
     def decide(self, state: StudyState, now: int) -> Event | None:
-        tracked, content = found(state, self.key), self.content
+        tracked, content = state.decision_of(self.key), self.content
         if tracked.repeats(content, state.rules.sums):
             return None
         kind = EventKind.LATE if tracked.state is RewardState.DEFAULTED else EventKind.REWARD
@@ -178,7 +178,7 @@ class Correct:
         return (self.key,)
 
     def run(self, state: StudyState, now: int, record: Record) -> Result[RewardState]:
-        tracked, content, event = found(state, self.key), self.content, None
+        tracked, content, event = state.decision_of(self.key), self.content, None
         if tracked.is_open or tracked.decision is None:
             why = "waits for its first reward: tell it" if tracked.is_open else "was erased"
             raise UnknownDecision(f"decision {self.key!r} {why}")
@@ -398,26 +398,12 @@ def apply_defaults(state: StudyState, now: int, record: Record) -> None:
         record(Event(EventKind.DEFAULTED, tracked.key, tracked.unit, now, content))
 
 
-def found(state: StudyState, key: str) -> TrackedDecision:
-    """The decision of a key; UnknownDecision if it never had one."""
-    tracked = state.find(key)
-    if tracked is None:
-        raise UnknownDecision(f"the study {state.name!r} never took a decision {key!r}")
-    return tracked
-
-
 def refuse_another(key: str | None, is_same: bool) -> None:
     """Refuses a request that is not the one before it under the same key."""
     if not is_same:
         raise AnotherRequest(
             f"something else was asked under the key {key!r} before: a key stands for one request"
         )
-
-
-def check_text(name: str, value: object) -> None:
-    """Refuses what cannot be kept as text."""
-    if not isinstance(value, str):
-        raise InvalidSetting(f"{name} must be a text, got {value!r}")
 
 
 def _reward_content(
@@ -444,5 +430,5 @@ def _numbered(state: StudyState, tracked: TrackedDecision, content: Rewarded) ->
 def _run_reward(key: str, event: Event | None, state: StudyState, record: Record) -> Result[RewardState]:
     if event is not None:
         record(event)
-    tracked = found(state, key)
+    tracked = state.decision_of(key)
     return Result(tracked.state, tracked.number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +16,6 @@ from infex.models.layout import ArmRow, DesignRow
 from infex.policies.choice import ScheduleStatus
 from infex.registry import policy_state_from_record, policy_state_to_record, reason_of
 from infex.study.journal import Draft, Entry
-from infex.version import __version__
 
 CONTENT_VERSION = 1
 MICROSECONDS = 1_000_000  # a second, as the journal tells the time
@@ -104,7 +104,7 @@ class Decided(Content, frozen=True, kw_only=True):
     by: str = ""  # the infex that decided
 
     @staticmethod
-    def of(record: DecisionRecord, request: bytes, by: str = __version__) -> Decided:
+    def of(record: DecisionRecord, request: bytes, by: str) -> Decided:
         """The content for what was decided, on which request."""
         d, status, note = record.decision, record.schedule_status, record.policy_state
         return Decided(
@@ -156,7 +156,7 @@ class Assigned(Content, frozen=True, kw_only=True):
     arm: int
     label: int | str | None = None
     probability: float | None = 1.0
-    greedy: int | None = None
+    greedy: int | None = None  # in the oldest journals there is none of it, nor an estimate
     estimate: float | None = None
     low: float | str = "-inf"
     high: float | str = "inf"
@@ -165,9 +165,7 @@ class Assigned(Content, frozen=True, kw_only=True):
     by: str = ""
 
     @staticmethod
-    def of(
-        decision: Decision, on: DesignRow | None, gain: float, request: bytes, by: str = __version__
-    ) -> Assigned:
+    def of(decision: Decision, on: DesignRow | None, gain: float, request: bytes, by: str) -> Assigned:
         """The content for what was decided, on which request."""
         return Assigned(
             v=CONTENT_VERSION,
@@ -359,6 +357,11 @@ def residues_of(entries: Sequence[Entry]) -> dict[int, Residue]:
             )
         found[entry.number] = residue
     return found
+
+
+def time_of(at: int) -> datetime:
+    """A time of the journal, in UTC."""
+    return datetime.fromtimestamp(at / MICROSECONDS, UTC)
 
 
 def _end_to_json(end: float) -> float | str:

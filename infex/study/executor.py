@@ -9,11 +9,27 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar, final
 
-from infex.errors import InfexError, JournalMoved, StoreFailed
+from infex.errors import DamagedJournal, InfexError, JournalMoved, StoreFailed
 from infex.study.commands import Command, Flush, apply_defaults
-from infex.study.events import MICROSECONDS, Event, EventKind
+from infex.study.events import (
+    CONTENT_VERSION,
+    FORGOTTEN_KEY,
+    MICROSECONDS,
+    Event,
+    EventKind,
+    Forgotten,
+    residues_of,
+)
 from infex.study.journal import Entry, Mark, linked
-from infex.study.snapshot import apply_entry, finish_erasing, is_snapshot_due, keep_snapshot, load_state
+from infex.study.snapshot import (
+    apply_entry,
+    erased_entries,
+    finish_erasing,
+    is_snapshot_due,
+    keep_snapshot,
+    load_state,
+    replay,
+)
 from infex.study.state import StudyState
 from infex.study.stores.base import Store
 
@@ -134,11 +150,11 @@ class Executor:
         self.run(Flush())
 
     @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         """While it lasts, nobody else changes state or journal, and each has all of the other."""
         with self.store.transaction(self.name), self._lock:
             self._refresh(self.store.shared or self._doubtful)
-            self.write()
+            self._write()
             try:
                 yield
             except BaseException:
@@ -147,27 +163,62 @@ class Executor:
                     self._stale = True
                 raise
 
-    def write(self) -> None:
-        """Appends all events, inside `exclusive`."""
+    def _write(self) -> None:
+        """Appends all events, inside `_exclusive`."""
         self._append(self._next_group())
         if self._unwritten:
             raise _not_acknowledged(self._error)
 
-    def replace_state(self, state: StudyState, event: Event) -> None:
-        """Goes on from another state of the same journal and an event, inside `exclusive`."""
-        entries = linked([event.draft()], self._mark)
-        state.keys = self._state.keys
-        state.apply(event)
-        self._state, self._unwritten, self._stale = state, entries, False
+    def forget(self, unit: str, reason: str) -> int:
+        """Erases the entries of a unit, and puts a state in place that never learnt from them; how many.
 
-    def keep_snapshot(self) -> None:
+        The new state is built while the study goes on, from the last snapshot before the first of these
+        entries, and leaves snapshots on its way in the place of those that have learnt from them; it is held
+        to catch up with what came since. The event that says what was erased is written first: if erasing
+        fails behind it, the state has forgotten the unit, and the contents go with the next snapshot, or when
+        the study is opened again.
+        """
+        store, name, given = self.store, self.name, self._state.given
+        with self._exclusive():
+            finish_erasing(store, name)  # or snapshots that are laid down would say that it is done
+            known, end = erased_entries(store, name).residues, store.end(name)
+            entries = store.of_unit(name, unit)
+        residues = residues_of(entries)
+        if not residues:
+            return 0
+        left, built = known | residues, None
+        with contextlib.suppress(DamagedJournal):  # if others erase something meanwhile
+            built = load_state(
+                store, name, given, residues=left, before=end.number + 1, with_keys=False, keep_snapshots=True
+            )
+        with self._exclusive():
+            residues = residues_of(store.of_unit(name, unit))
+            if not residues:  # another instance was quicker
+                return 0
+            now = erased_entries(store, name).residues | residues
+            if built is None or now.keys() != left.keys():  # more was asked, told or erased since
+                built = load_state(store, name, given, residues=now, with_keys=False)
+            state, mark = built
+            replay(state, store, mark)
+            content = Forgotten(v=CONTENT_VERSION, residues=list(residues.values()), reason=reason)
+            event = Event(EventKind.FORGOTTEN, FORGOTTEN_KEY, "", self.now(), content)
+            entries = linked([event.draft()], self._mark)
+            state.keys = self._state.keys
+            state.apply(event)
+            self._state, self._unwritten, self._stale = state, entries, False
+            self._write()
+            finish_erasing(store, name)
+        self._keep_snapshot()
+        return len(residues)
+
+    def _keep_snapshot(self) -> None:
         """Keeps the state for a quick start; if that fails, the next start takes longer.
 
         What is left to be erased is erased first: with a snapshot, nobody would look for it any more. Nobody
         erases anything before the snapshot is kept: it would hold what was erased.
         """
         self._snapshot_at = self._mark.number
-        with contextlib.suppress(InfexError), self.exclusive():
+        with contextlib.suppress(InfexError), self._exclusive():
             finish_erasing(self.store, self.name)
             self._snapshot_size = keep_snapshot(self.store, self._state, self._mark)
 
@@ -179,7 +230,7 @@ class Executor:
         self._worker.join()
         if self._unwritten:
             raise StoreFailed(f"{len(self._unwritten)} entries were not written: {self._error}")
-        self.keep_snapshot()
+        self._keep_snapshot()
 
     # Running commands, under the lock
 
@@ -301,7 +352,7 @@ class Executor:
         last, size = self._snapshot_at, self._snapshot_size
         is_due = is_snapshot_due(self._mark.number, last, len(self._state.open), size)
         if is_due and not self._doubtful:
-            self.keep_snapshot()
+            self._keep_snapshot()
 
     def _next_group(self) -> Group:
         """Under the lock: all that is to be written now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, final
 
 import msgspec
@@ -13,9 +13,9 @@ import numpy as np
 from infex.bandit import Decision
 from infex.errors import UnknownDecision
 from infex.registry import label_of, policy_state_to_record
-from infex.study.assigned import offered_arms
+from infex.study.assigned import Offer
 from infex.study.commands import decision_event
-from infex.study.events import MICROSECONDS, Assigned, Decided, Event, event_of
+from infex.study.events import Assigned, Decided, Event, event_of, time_of
 from infex.study.snapshot import load_state, without_erased
 from infex.study.state import RewardState, StudyState, tracked_decisions
 from infex.study.stores.base import Store
@@ -113,7 +113,7 @@ def explain(
     if isinstance(content, Decided):
         found |= {"turn": content.turn, "loss": content.loss, "noticed": tuple(content.noticed)}
     if prove:
-        state, _ = load_state(store, name, given, before=tracked.decided, knows_keys=False)
+        state, _ = load_state(store, name, given, before=tracked.decided, with_keys=False)
         found |= _state_before(state, event, request)
     return Explanation(**found)
 
@@ -121,8 +121,8 @@ def explain(
 def _state_before(state: StudyState, event: Event, request: dict[str, Any]) -> dict[str, Any]:
     """What was known before a decision, and whether the same is decided once more."""
     bandit, content = state.bandit, event.content
-    table = bandit.estimates(**{word: request.get(word) for word in ("arms", "labels", "context")})
-    offered = offered_arms(request, table.label.tolist())
+    offer = Offer.of(bandit, request)
+    offered = set(offer.places)
     shares = bandit.contributions(content.record(event.key).on) if isinstance(content, Decided) else {}
     return {
         "policy": label_of(bandit.policy),
@@ -130,8 +130,8 @@ def _state_before(state: StudyState, event: Event, request: dict[str, Any]) -> d
         "exploration": bandit.exploration()._asdict(),
         "controls": policy_state_to_record(bandit.policy_state),
         "offers": tuple(
-            OfferedArm(arm, label, estimate, low, high, offered[arm])
-            for arm, (label, estimate, low, high, _) in enumerate(table.tolist())
+            OfferedArm(arm, label, estimate, low, high, arm in offered)
+            for arm, (label, estimate, low, high, _) in enumerate(offer.table.tolist())
         ),
         "shares": shares,
         "digest": bandit.digest(),
@@ -147,8 +147,3 @@ def decides_again(state: StudyState, event: Event) -> bool | None:
     raw = bytes(content.request)
     options = msgspec.json.decode(raw)
     return decision_event(state, event.key, event.unit, event.at, options, raw, content.by) == event
-
-
-def time_of(at: int) -> datetime:
-    """A time of the journal."""
-    return datetime.fromtimestamp(at / MICROSECONDS, UTC)

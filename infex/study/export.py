@@ -60,13 +60,14 @@ def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> 
     """Writes all decisions that were not erased; how many.
 
     One row for each: round, arm, label, reward (null: none counts), weight (if there is one other than 1),
-    explored, explore_probability, base_propensity, greedy, probability, what was on offer (`context` with a
-    map that can be kept, else `arms`; `offered`), held_out, id, time, reward_time, unit, stream,
-    policy, reason. Metadata `infex` say what is the same in all rows.
+    explored, explore_probability, base_propensity, greedy, propensity, what was on offer (`context` with a
+    map that can be kept, else `arms`; `offered`), held_out, sticky, apprentice, id, time, reward_time, unit,
+    stream, policy, reason. Metadata `infex` say what is the same in all rows.
 
     Decisions for units that are held out are a stream of their own, with rounds from 1: `held_out` is true,
     `policy` is the rule that decided, and `propensity` is that of its arm.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if store.end(name) == BEGINNING:
@@ -75,16 +76,10 @@ def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> 
     schema, count, held = scan.schema(), 0, 0
     with replacing(Path(path)) as file, pq.ParquetWriter(file, schema) as writer:
         for page in scan.pages():
-            writer.write_table(_table(page, schema))
+            writer.write_table(pa.Table.from_pylist(page, schema=schema))
             count += len(page)
             held += sum(row["held_out"] for row in page)
     return Exported(count, held)
-
-
-def _table(page: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.Table.from_pylist(page, schema=schema)
 
 
 class Scan:
@@ -98,9 +93,8 @@ class Scan:
         self._chooses = False  # does a request say which arms are on offer?
         self._rewards = tracked_rewards(self._noted(without_erased(store, name, store.read(name))))
         self.bandit = bandit_of(dict(self._settings), given)
-        changes = [change.what in ARM_CHANGES for change in self._changes]
-        self.moves = any(changes)
-        eras = self._eras(given) if self.moves and self._decided_in else []
+        self.reshaped = any(change.what in ARM_CHANGES for change in self._changes)
+        eras = self._eras(given) if self.reshaped and self._decided_in else []
         found = _joined(eras, self._decided_in[0], self._decided_in[-1]) if eras else None
         self.joined = found if isinstance(found, JoinedHeaders) else None
         self.unjoined = {UNJOINED: found} if isinstance(found, str) else {}
@@ -128,8 +122,7 @@ class Scan:
         bandit = bandit_of(dict(settings), given)
         headers = [bandit.log_header()]
         for change in self._changes:
-            if change.what != "freeze":
-                amend(bandit, settings, change.what, change.to)
+            amend(bandit, settings, change.what, change.to)
             if change.what in ARM_CHANGES:
                 headers.append(bandit.log_header())
         return headers
@@ -141,8 +134,7 @@ class Scan:
         for entry in without_erased(self._store, self._name, self._store.read(self._name)):
             content = event_of(entry).content
             if isinstance(content, Amended):
-                if content.what != "freeze":
-                    amend(self.bandit, settings, content.what, content.to)
+                amend(self.bandit, settings, content.what, content.to)
                 self._era += content.what in ARM_CHANGES
             elif isinstance(content, Decided | Assigned):
                 page.append(self._row(entry, content))
@@ -161,7 +153,7 @@ class Scan:
             "weight": 1.0 if tracked is None else tracked.weight,
             "greedy": c.greedy,
             "propensity": c.probability,
-            **offer_of(self.bandit, request, self._by_arms and self.moves),
+            **offer_of(self.bandit, request, self._by_arms and self.reshaped),
             "offered": _offered(self.bandit, request),
             "id": entry.key,
             "time": entry.at,
@@ -219,7 +211,7 @@ class Scan:
         offers |= {"weight"} if any(each.weight != 1.0 for each in self._rewards.values()) else set()
         optional = ("context", "arms", "offered", "weight")
         kept = {word: kind for word, kind in kinds.items() if word not in optional or word in offers}
-        header = header_of(self.bandit, self.moves) | _joined_header(self.joined) | self.unjoined
+        header = header_of(self.bandit, self.reshaped) | _joined_header(self.joined) | self.unjoined
         said = json.dumps(header).encode()
         return pa.schema(list(kept.items()), metadata={"infex": said})
 
@@ -230,13 +222,13 @@ class Scan:
 
     @property
     def _by_context(self) -> bool:
-        return self.bandit.features is not None and (not self.moves or self._is_fixed_or_mapped)
+        return self.bandit.features is not None and (not self.reshaped or self._is_fixed_or_mapped)
 
     @property
     def _by_arms(self) -> bool:
         if self._is_fixed_or_mapped:
             return False
-        return self.moves or (self.bandit.features is None and not len(self.bandit.arms))
+        return self.reshaped or (self.bandit.features is None and not len(self.bandit.arms))
 
 
 def _joined(eras: list[LogHeader], first: int, last: int) -> JoinedHeaders | str:
@@ -270,16 +262,16 @@ def _joined_header(joined: JoinedHeaders | None) -> dict[str, Any]:
     return {name: said[name] for name in ("dim", "arms", "labels", "features", "count")}
 
 
-def offer_of(bandit: Bandit, request: dict[str, Any], moves: bool) -> dict[str, Any]:
+def offer_of(bandit: Bandit, request: dict[str, Any], reshaped: bool) -> dict[str, Any]:
     """What was on offer: a context for the map, or the arms as rows."""
     features = bandit.features
     if "arms" in request:
         return {"arms": request["arms"]}
     if features is None:
-        return {"arms": bandit.arms.tolist()} if moves else {}
+        return {"arms": bandit.arms.tolist()} if reshaped else {}
     context, encoder = request["context"], encoder_of(features)
     read: Any = context if encoder is None else encoder.encode(context)
-    if moves:
+    if reshaped:
         return {"arms": features(read).tolist()}
     return {"context": _vector(context, encoder)}
 
@@ -302,11 +294,11 @@ def _offered(bandit: Bandit, request: dict[str, Any]) -> list[bool]:
     return offered_arms(request, labels)
 
 
-def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:
+def header_of(bandit: Bandit, reshaped: bool) -> dict[str, Any]:
     """What is said once of all rows."""
     policy, features = bandit.policy, bandit.features
     schedule = safe_repr(policy.schedule) if isinstance(policy, Infex) else None
-    fixed = bandit.arms.tolist() if features is None and len(bandit.arms) and not moves else None
+    fixed = bandit.arms.tolist() if features is None and len(bandit.arms) and not reshaped else None
     return {
         "format": LOG_VERSION,
         "policy": label_of(policy),
@@ -317,7 +309,7 @@ def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:
         "encoded": encoder_of(features) is not None,
         "dim": None if fixed is None else len(fixed[0]),
         "arms": fixed,
-        "labels": None if bandit.labels is None or moves else list(bandit.labels),
-        "features": None if features is None or moves else record_of(features),
-        "count": None if features is None or moves else features.count,
+        "labels": None if bandit.labels is None or reshaped else list(bandit.labels),
+        "features": None if features is None or reshaped else record_of(features),
+        "count": None if features is None or reshaped else features.count,
     }

@@ -13,8 +13,8 @@ from typing import Any, final
 import msgspec
 
 from infex.errors import InvalidSetting
-from infex.study.events import MICROSECONDS, Amended, EventKind, Opened, content_of
-from infex.study.explain import explain, time_of
+from infex.study.events import MICROSECONDS, Amended, EventKind, Opened, content_of, time_of
+from infex.study.explain import explain
 from infex.study.export import export
 from infex.study.journal import BEGINNING, Entry, copy_journal
 from infex.study.metrics import count_by_age
@@ -96,7 +96,7 @@ class StoredStudy:
 
     def metrics(self) -> dict[str, Any]:
         """The figures of the study, with ages as of now."""
-        figures, times = load_state(self._store, self.name, {}, knows_keys=False)[0].metrics()
+        figures, times = load_state(self._store, self.name, {}, with_keys=False)[0].metrics()
         return figures | {"pending_by_age": count_by_age(times, int(time.time() * MICROSECONDS))}
 
 

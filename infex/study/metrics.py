@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from infex.bandit import Bandit, Decision
-from infex.study.events import MICROSECONDS, Assigned, Event, EventKind
+from infex.study.events import MICROSECONDS, Assigned, Event, EventKind, time_of
 
 DAY = 86_400 * MICROSECONDS
 DELAY_BUCKETS = (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)  # seconds
@@ -203,4 +202,4 @@ def count_by_age(times: Sequence[int], now: int) -> dict[str, int]:
 
 
 def _date(day: int) -> str:
-    return datetime.fromtimestamp(day * DAY / MICROSECONDS, UTC).date().isoformat()
+    return time_of(day * DAY).date().isoformat()

@@ -12,7 +12,6 @@ from infex.policies.controls import Control, Guarded, Limited, Paused
 from infex.policies.infex import Infex
 from infex.registry import label_of
 from infex.schedules import always
-from infex.schedules.base import Schedule
 from infex.schedules.combined import Budget
 
 PAUSE = always()
@@ -70,17 +69,12 @@ def planned_count(policy: Policy, first: int, last: int) -> int | None:
     >>> planned_count(Infex(LinUCB(), every(50)), 51, 100), planned_count(LinUCB(), 1, 10)
     (1, None)
     """
-    schedule = planned_schedule(policy)
-    if schedule is None or is_paused(policy):
-        return None if schedule is None else 0
+    if not isinstance(policy, Infex):
+        return None
+    if is_paused(policy):
+        return 0
+    schedule = policy.schedule.planned if isinstance(policy.schedule, Control) else policy.schedule
     try:
         return schedule.count(last) - schedule.count(first - 1)
     except (InfexError, NotImplementedError, AttributeError):
         return None
-
-
-def planned_schedule(policy: Policy) -> Schedule | None:
-    """The schedule inside a policy, without any control."""
-    if not isinstance(policy, Infex):
-        return None
-    return policy.schedule.planned if isinstance(policy.schedule, Control) else policy.schedule

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
+from infex.arrays import plain_value
 from infex.errors import InvalidSetting
-from infex.features.vectors import as_mapping, refuse_single_values, table_rows
+from infex.features.vectors import refuse_single_values, table_rows
 from infex.study.journal import RESERVED
 
 LONGEST_KEY = 200  # characters
@@ -46,31 +45,6 @@ def digest_of(plain: object) -> str:
     return blake2b(ENCODER.encode(plain), digest_size=16).hexdigest()
 
 
-def plain_value(name: str, value: object) -> Any:
-    """A value as JSON can hold it: arrays as lists, named values as mappings, a NaN with a name as None."""
-    kind = type(value)
-    if value is None or kind in (str, bool, int):
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        return plain_value(name, value.tolist())
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidSetting(f"{name} must be finite numbers, got {value!r}")
-        return float(value)
-    if kind in (list, tuple) or isinstance(value, set | frozenset | range):
-        return [plain_value(name, part) for part in value]  # type: ignore[attr-defined]
-    if (named := as_mapping(value)) is not None:
-        return {str(word): None if _is_nan(part) else plain_value(name, part) for word, part in named.items()}
-    raise InvalidSetting(
-        f"a study keeps what it is asked: {name} must be numbers, texts, lists or mappings of them, "
-        f"got a {kind.__name__}"
-    )
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float | np.floating) and math.isnan(value)
-
-
 def checked_key(key: object) -> str:
     """A key of the caller's."""
     if not isinstance(key, str) or not key or len(key) > LONGEST_KEY or key.startswith(RESERVED):
@@ -88,6 +62,12 @@ def checked_unit(unit: object) -> str:
     if not isinstance(unit, str) or not unit or len(unit) > LONGEST_KEY:
         raise InvalidSetting(f"unit must be a text of 1 to {LONGEST_KEY} characters")
     return _writable("unit", unit)
+
+
+def check_text(name: str, value: object) -> None:
+    """Refuses what cannot be kept as text."""
+    if not isinstance(value, str):
+        raise InvalidSetting(f"{name} must be a text, got {value!r}")
 
 
 def _writable(name: str, text: str) -> str:

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, final
 
-from infex.arrays import brief, plain_scalar
+from infex.arrays import brief, plain_scalar, plain_value
 from infex.bandit import Bandit
 from infex.bandit.reshape import Reshaping
 from infex.checks import LARGEST_REWARD, imported, one_of, real, settings_by_name
@@ -37,7 +37,6 @@ from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, r
 from infex.study.assigned import check_holdout_policy
 from infex.study.events import MICROSECONDS
 from infex.study.pause import paused_policy, resumed_policy
-from infex.study.requests import plain_value
 
 Settings = dict[str, Any]
 """Every setting by its name, as plain data."""
@@ -108,8 +107,8 @@ class Rules:
 
     @staticmethod
     def of(settings: Settings) -> Rules:
-        """Those of a study with these settings; one that is older than a setting has its default."""
-        return Rules(**{name: settings.get(name, default) for name, default in RULE_DEFAULTS.items()})
+        """Those of a study with these settings."""
+        return Rules(**{name: settings[name] for name in RULE_DEFAULTS})
 
     @property
     def sums(self) -> bool:
@@ -240,7 +239,6 @@ def bandit_of(settings: Settings, given: Mapping[str, object]) -> Bandit:
 def check_settings(name: str, in_force: Settings, given: Mapping[str, object]) -> None:
     """Refuses settings that are given and differ from those in force: says which, and how."""
     now = {word: setting_to_plain(word, value) for word, value in given.items()}
-    in_force = RULE_DEFAULTS | in_force
     found = [f"{word}: no such setting" for word in now if word not in in_force]
     for word in now:
         found += _differences(word, in_force[word], now[word]) if word in in_force else []
@@ -308,6 +306,8 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
         case "pending":
             bandit.narrows = narrows(to)
             settings["pending"] = to
+        case "freeze":
+            pass  # bandit and settings stay: the state keeps a copy of the bandit for those held out
         case "apprentice":
             settings["apprentice"] = Rules(apprentice=to).apprentice
         case "add arms":

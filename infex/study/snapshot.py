@@ -55,7 +55,7 @@ def state_to_bytes(state: StudyState) -> bytes:
 
 
 def state_at(
-    store: Store, name: str, place: Place, given: Mapping[str, object], knows_keys: bool
+    store: Store, name: str, place: Place, given: Mapping[str, object], with_keys: bool
 ) -> StudyState | None:
     """The state of a snapshot; None if there is none that can be used."""
     content = store.snapshot(name, place) or b""
@@ -64,7 +64,7 @@ def state_at(
         return None
     try:
         kept = msgspec.msgpack.decode(body)
-        keys = KnownKeys.restored(kept["keys"], store.key_runs(name) if knows_keys else None)
+        keys = KnownKeys.restored(kept["keys"], store.key_runs(name) if with_keys else None)
         parts = kept["state"], keys, kept["bandit"], kept["frozen"]
         state = StudyState.from_plain(name, *parts, given, _history(store, name))
     except StoreFailed:
@@ -110,7 +110,7 @@ def open_state(store: Store, name: str, given: Mapping[str, object], now: int) -
     if end == BEGINNING:
         _begin(store, name, given, now)
     finish_erasing(store, name)
-    state, mark = load_state(store, name, given, lays_down=True)
+    state, mark = load_state(store, name, given, keep_snapshots=True)
     first = content_of(Opened, _first_entry(store, name)).settings
     check_settings(name, state.settings, without_first_code(first, given))
     return state, mark
@@ -168,14 +168,14 @@ def load_state(
     *,
     residues: Mapping[int, Residue] | None = None,
     before: int | None = None,
-    knows_keys: bool = True,
-    lays_down: bool = False,
+    with_keys: bool = True,
+    keep_snapshots: bool = False,
 ) -> tuple[StudyState, Mark]:
     """The state that a journal has come to, from the nearest snapshot, and the mark behind its last entry.
 
     `residues` are what is left of entries that are to be left out, if these are not those that the journal
     says. With `before`, it is the state before that entry. A state that is to run no commands needs not know
-    the keys of decisions before the snapshot. With `lays_down`, snapshots are kept on the way.
+    the keys of decisions before the snapshot. With `keep_snapshots`, snapshots are kept on the way.
     """
     found, end = erased_entries(store, name), store.end(name)
     left = found.residues if residues is None else dict(residues)
@@ -184,18 +184,18 @@ def load_state(
         number = place.mark.number
         if number > last or (number == end.number and place.mark != end) or place.erased != erased(number):
             continue
-        state = state_at(store, name, place, given, knows_keys)
+        state = state_at(store, name, place, given, with_keys)
         if state is None:
             continue
         state.residues, state.erased_spans = left, found.spans
         with contextlib.suppress(DamagedJournal):  # if the journal is damaged, reading all of it says so
-            return state, replay(state, store, place.mark, before, lays_down)
+            return state, replay(state, store, place.mark, before, keep_snapshots)
     try:
-        return replay_journal(store, name, given, left, before, lays_down)
+        return replay_journal(store, name, given, left, before, keep_snapshots)
     except DamagedJournal:
         if residues is not None or not erases_more(store, name, left):
             raise
-    return load_state(store, name, given, before=before, knows_keys=knows_keys, lays_down=lays_down)
+    return load_state(store, name, given, before=before, with_keys=with_keys, keep_snapshots=keep_snapshots)
 
 
 def replay_journal(
@@ -204,18 +204,18 @@ def replay_journal(
     given: Mapping[str, object],
     residues: Mapping[int, Residue] | None = None,
     before: int | None = None,
-    lays_down: bool = False,
+    keep_snapshots: bool = False,
 ) -> tuple[StudyState, Mark]:
     """The state that the journal alone comes to, and the mark behind its last entry; as `load_state`."""
     first = _first_entry(store, name)
     state = first_state(store, name, first, given)
     if residues is not None:
         state.residues = dict(residues)
-    return state, replay(state, store, first.mark, before, lays_down)
+    return state, replay(state, store, first.mark, before, keep_snapshots)
 
 
 def replay(
-    state: StudyState, store: Store, after: Mark, before: int | None = None, lays_down: bool = False
+    state: StudyState, store: Store, after: Mark, before: int | None = None, keep_snapshots: bool = False
 ) -> Mark:
     """Applies the entries behind a mark, up to the one `before` another; the mark behind the last of them."""
     state.bandit.silence_reward_warnings()
@@ -225,13 +225,13 @@ def replay(
         after = entry.mark
         if entry.number % ENTRIES_PER_PAGE == 0:
             state.forget_closed(entry.number)
-            if lays_down and is_snapshot_due(entry.number, snapshot_at, len(state.open), size):
-                snapshot_at, size = entry.number, _lay_down(store, state, after)
+            if keep_snapshots and is_snapshot_due(entry.number, snapshot_at, len(state.open), size):
+                snapshot_at, size = entry.number, _keep_if_current(store, state, after)
     state.forget_closed(after.number)
     return after
 
 
-def _lay_down(store: Store, state: StudyState, mark: Mark) -> int:
+def _keep_if_current(store: Store, state: StudyState, mark: Mark) -> int:
     """Keeps a snapshot in the middle of a replay, unless the state has learnt what others erased since."""
     with store.transaction(state.name):
         if erased_entries(store, state.name).residues.keys() <= state.residues.keys():
@@ -254,7 +254,8 @@ def apply_entry(state: StudyState, entry: Entry) -> None:
 def first_state(store: Store, name: str, first: Entry, given: Mapping[str, object]) -> StudyState:
     """The state after the first entry of a journal, to which all others can be applied."""
     erased = erased_entries(store, name)
-    state = StudyState.begun(name, event_of(first), given, _history(store, name))
+    settings = content_of(Opened, first).settings
+    state = StudyState(name, settings, given, _history(store, name))
     state.residues, state.erased_spans = erased.residues, erased.spans
     return state
 

@@ -34,7 +34,6 @@ from infex.study.events import (
     Forgotten,
     LearntLog,
     Observation,
-    Opened,
     Residue,
     Rewarded,
     RowAsJSON,
@@ -123,6 +122,14 @@ class TrackedDecision(msgspec.Struct, gc=False):
         """A decision that the policy did not take."""
         on = None if content.on is None else row_from_json(content.on)
         return TrackedDecision.begun(number, event, content.decision(event.key, event.kind), on)
+
+    @staticmethod
+    def without_decision(
+        number: int, event: Event, state: RewardState = RewardState.PENDING
+    ) -> TrackedDecision:
+        """The key, unit and time of a decision that was erased, or of which only the reward is wanted."""
+        fields = event.key, None, None, b"", event.unit, event.at, number, number, number
+        return TrackedDecision(*fields, event.kind, state)
 
     @property
     def is_round(self) -> bool:
@@ -213,8 +220,7 @@ def tracked_decisions(entries: Iterable[Entry]) -> dict[str, TrackedDecision]:
         elif isinstance(event.content, Assigned):
             found[event.key] = TrackedDecision.assigned(entry.number, event, event.content)
         else:
-            fields = event.key, None, None, b"", "", event.at, entry.number, entry.number, entry.number
-            found[event.key] = TrackedDecision(*fields, state=RewardState.ERASED)
+            found[event.key] = TrackedDecision.without_decision(entry.number, event, RewardState.ERASED)
     return found
 
 
@@ -222,14 +228,13 @@ def tracked_rewards(entries: Iterable[Entry]) -> dict[str, TrackedDecision]:
     """Units, times and rewards that count of all decisions that were not erased; not the decisions."""
     found: dict[str, TrackedDecision] = {}
     for entry in entries:
-        event, number = event_of(entry), entry.number
+        event = event_of(entry)
         if event.content is None:
             found.pop(event.key, None)
         elif event.kind in DECISIONS:
-            fields = event.key, None, None, b"", event.unit, event.at, number, number, number, event.kind
-            found[event.key] = TrackedDecision(*fields)
+            found[event.key] = TrackedDecision.without_decision(entry.number, event)
         elif event.key in found and event.kind is not EventKind.LATE:
-            found[event.key].apply(number, event)
+            found[event.key].apply(entry.number, event)
     return found
 
 
@@ -289,15 +294,6 @@ class StudyState:
         self.residues: dict[int, Residue] = {}
         self.erased_spans: list[tuple[int, int]] = []  # from the first entry erased to the one that says so
 
-    @staticmethod
-    def begun(name: str, event: Event, given: Mapping[str, object], history: History) -> StudyState:
-        """The state after the first event of a journal."""
-        if not isinstance(event.content, Opened):
-            raise DamagedJournal(
-                f"entry 1 of the journal is a {event.kind}, and not how the study was opened"
-            )
-        return StudyState(name, event.content.settings, given, history)
-
     # Decisions
 
     def look_up(self, keys: Iterable[str]) -> None:
@@ -322,6 +318,13 @@ class StudyState:
                 f"there is a decision {key!r}, and the store does not find it: verify the study"
             )
         return self._looked_up[key]
+
+    def decision_of(self, key: str) -> TrackedDecision:
+        """The decision of a key, as `find` gives it; UnknownDecision if it never had one."""
+        tracked = self.find(key)
+        if tracked is None:
+            raise UnknownDecision(f"the study {self.name!r} never took a decision {key!r}")
+        return tracked
 
     def _in_memory(self, key: str) -> TrackedDecision | None:
         return self.open.get(key) or self._closed.get(key) or self._looked_up.get(key)
@@ -485,10 +488,9 @@ class StudyState:
     def _amend(self, number: int, content: Amended) -> None:
         if content.what == "freeze":
             self.frozen = copy.deepcopy(self.bandit)
-        else:
-            moved = amend(self.bandit, self.settings, content.what, content.to)
-            if moved is not None:
-                self._reshapings.append((number, moved))
+        moved = amend(self.bandit, self.settings, content.what, content.to)
+        if moved is not None:
+            self._reshapings.append((number, moved))
         if content.what in ARM_CHANGES and self.frozen is not None:
             amend(self.frozen, dict(self.settings), content.what, content.to)
         self.rules = Rules.of(self.settings)

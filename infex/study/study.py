@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Label
+from infex.arrays import Label, plain_value
 from infex.bandit import Bandit, Decision, Exploration
 from infex.checks import whole
 from infex.errors import InvalidSetting, StoreFailed
@@ -48,21 +48,19 @@ from infex.study.commands import (
     Tell,
     TellRow,
     each_row,
-    found,
 )
-from infex.study.erase import forget_unit
-from infex.study.events import LOG_KEY, LearntLog, Observation
+from infex.study.events import LOG_KEY, MICROSECONDS, LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
 from infex.study.export import Exported, export
 from infex.study.lift import Lift, lift_of
 from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
-from infex.study.requests import check_lengths, checked_key, checked_unit, plain_value, rows_of
+from infex.study.requests import check_lengths, check_text, checked_key, checked_unit, rows_of
 from infex.study.settings import Rules, check_settings, policy_to_plain, with_own_learner
 from infex.study.snapshot import load_state, open_state, without_erased
 from infex.study.state import RewardState, StudyState
-from infex.study.stores.base import claim_store, release_store, without_password
+from infex.study.stores.base import claim_store, release_store, sqlite_path, without_password
 from infex.study.verify import Verdict, verify
 
 
@@ -132,7 +130,7 @@ class Study:
         store = claim_store(url, name)
         try:
             given = with_own_learner(settings)
-            state, mark = open_state(store, name, given, int(clock() * 1_000_000))
+            state, mark = open_state(store, name, given, int(clock() * MICROSECONDS))
             study = Study(url, name, Executor(store, name, state, mark, clock))
         except BaseException:
             release_store(url, name, store)
@@ -155,7 +153,7 @@ class Study:
 
         store, given, bandit = self._executor.store, self._executor.state.given, self.bandit()
         for entry in store.of_keys(self.name, [LOG_KEY]):  # a log is read for the arms and features of then
-            bandit = load_state(store, self.name, given, before=entry.number, knows_keys=False)[0].bandit
+            bandit = load_state(store, self.name, given, before=entry.number, with_keys=False)[0].bandit
         log, rows = warm_start_of(source, bandit)
         for first in range(0, max(len(rows), 1), ROWS_AT_ONCE):
             self.learn_rows(log, first, rows[first : first + ROWS_AT_ONCE])
@@ -258,7 +256,11 @@ class Study:
         times of the entries, and the chain of hashes. The journal is replayed from the unit's first entry,
         beside the study, which goes on meanwhile.
         """
-        return forget_unit(self._executor, checked_unit(unit), reason)
+        about = checked_unit(unit)
+        if not about:
+            raise InvalidSetting("forget needs a unit")
+        check_text("reason", reason)
+        return self._executor.forget(about, reason)
 
     def tell_many(
         self, keys: Sequence[str], rewards: Sequence[float], *, durable: bool = True
@@ -279,7 +281,7 @@ class Study:
     def state(self, key: str) -> RewardState:
         """How far the reward of a decision has come."""
         name = checked_key(key)
-        return self._executor.read(lambda state: found(state, name).state)
+        return self._executor.read(lambda state: state.decision_of(name).state)
 
     def explain(self, key: str, *, prove: bool = True, contents: bool = False) -> Explanation:
         """Why a decision was taken, and what became of it.
@@ -306,17 +308,20 @@ class Study:
         self.flush()
         return export(self._executor.store, self.name, self._executor.state.given, Path(path))
 
-    def archive(self, folder: str | Path, *, keep: int) -> int:
+    def archive(self, folder: str | Path | None = None, *, keep: int) -> int:
         """Moves all entries but the newest `keep` out of the database, into files in a folder; how many.
 
-        Nothing else changes: all of them are still found, explained, verified, exported and erased, as long
-        as the folder is there. To use another folder, move the files, and archive to it. The database is
-        made smaller, and answers wait while it is. Only for SQLite.
+        Without a `folder` it is the one beside shop.db that is called shop.db.archive. Nothing else
+        changes: all of them are still found, explained, verified, exported and erased, as long as the
+        folder is there. To use another folder, move the files, and archive to it. The database is made
+        smaller, and answers wait while it is. Only for SQLite.
         """
-        kept = whole("keep", keep, least=1)
+        kept, file = whole("keep", keep, least=1), sqlite_path(self.url) or Path("none")
+        beside = file.with_name(f"{file.name}.archive")
         self.flush()
         store = self._executor.store
-        return store.archive(self.name, Path(folder), store.end(self.name).number - kept)
+        last = store.end(self.name).number - kept
+        return store.archive(self.name, beside if folder is None else Path(folder), last)
 
     def estimates(
         self,

@@ -108,7 +108,7 @@ def _verdict(store: Store, name: str, given: Mapping[str, object], kept: Mark | 
 def _check_snapshot(store: Store, place: Place, state: StudyState) -> None:
     """Refuses a snapshot that would be used, and is not of this state."""
     if place.erased == erased_hash(state.residues)(state.number):
-        found = state_at(store, state.name, place, state.given, knows_keys=False)
+        found = state_at(store, state.name, place, state.given, with_keys=False)
         if found is not None and found.digest() != state.digest():
             raise Misfit(f"the snapshot of entry {state.number} is not what the journal comes to")
 

@@ -86,10 +86,10 @@ class ControlContract:
             first, again = (
                 (
                     control.objects(t, posterior, state),
-                    control.refuses(t, 0.5, posterior, state),
+                    control.refuses(t, 1, posterior, state),
                     control.ends(posterior, state),
                     control.after_skip(posterior, state),
-                    control.after_exploring(0.5, state),
+                    control.after_exploring(1, posterior, state),
                 )
                 for _ in range(2)
             )
@@ -99,7 +99,7 @@ class ControlContract:
         for agent, _ in self.rounds():
             control, posterior, state = self.control_of(agent), agent.posterior(), self.state_of(agent)
             t = agent.account.t + 1
-            for reason in (control.objects(t, posterior, state), control.refuses(t, 0.5, posterior, state)):
+            for reason in (control.objects(t, posterior, state), control.refuses(t, 1, posterior, state)):
                 assert reason is None or (isinstance(reason, str) and reason), f"{reason!r} is no reason"
 
     def test_no_round_explores_that_it_objects_to(self) -> None:

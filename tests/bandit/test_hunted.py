@@ -156,7 +156,7 @@ class AtMost(Control):
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
-    def after_exploring(self, loss: float, state: State) -> State:
+    def after_exploring(self, arm: int, posterior: Posterior, state: State) -> State:
         return Left(state.explorations - 1)  # type: ignore[attr-defined]
 
 

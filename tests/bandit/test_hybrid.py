@@ -17,7 +17,7 @@ from infex.features import Hybrid
 from infex.models import Posterior
 from infex.registry import from_record, to_record
 from tests.alike import unnamed
-from tests.policies.test_contract import MAKERS
+from tests.policies.test_contract import IN_TURN, MAKERS, OF_FIXED_ARMS
 
 DIM = 3
 TEAS = np.array([[0.9, 0.1], [0.2, 0.7], [0.5, 0.5], [0.0, 0.8]])
@@ -71,7 +71,7 @@ def play(bandit: Bandit, given: Iterable[Any], late: int = 0) -> list[Any]:
     return taken
 
 
-@pytest.mark.parametrize("name", [name for name in MAKERS if name not in BY_ARM])
+@pytest.mark.parametrize("name", [name for name in MAKERS if name not in (*BY_ARM, *OF_FIXED_ARMS, *IN_TURN)])
 @pytest.mark.parametrize("late", [0, 5])
 def test_every_policy_chooses_as_with_one_dense_regression(name: str, late: int) -> None:
     bandits = [Bandit(features=rule, policy=MAKERS[name](), seed=3, penalty=0.5) for rule in (MAP, Rows(MAP))]

@@ -213,7 +213,7 @@ class AtMost(Control):
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
-    def after_exploring(self, loss: float, state: State) -> State:
+    def after_exploring(self, arm: int, posterior: Posterior, state: State) -> State:
         return Left(state.explorations - 1)  # type: ignore[attr-defined]
 
 
@@ -308,7 +308,7 @@ def test_a_radius_that_is_no_number_is_refused() -> None:
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
-        def radius(self, posterior: Posterior) -> float:
+        def confidence_radius(self, posterior: Posterior) -> float:
             return math.nan
 
     with pytest.raises(InvalidChoice, match="radius of the policy must be a number from 0, got nan"):
@@ -337,7 +337,7 @@ def test_a_chance_that_is_none_is_refused() -> None:
 
 def test_arms_are_refused_by_whatever_control_says_so() -> None:
     class Never(AtMost):
-        def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
+        def refuses(self, t: int, arm: int, posterior: Posterior, state: State) -> str | None:
             return "no"
 
     assert told(Bandit(ARMS, Infex(LinUCB(), Never(every(1)))), 5).explored == 0

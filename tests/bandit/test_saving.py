@@ -217,7 +217,7 @@ def test_numbers_of_a_users_policy_are_saved(tmp_path: Path) -> None:
         def propensity(self, t: int, posterior: Posterior, arm: int) -> Any:
             return np.float32(0.5)
 
-        def radius(self, posterior: Posterior) -> Any:
+        def confidence_radius(self, posterior: Posterior) -> Any:
             return np.float32(2.0)
 
     bandit = Bandit(np.eye(2), Float32())

@@ -38,7 +38,7 @@ SETTINGS: dict[str, Any] = {
 LOCAL = {
     "flush", "close", "open", "bandit", "digest", "estimates", "intervals", "exploration", "policy",
     "summary", "pending_count", "count_new", "check_settings", "when_flushed", "ask_rows", "tell_rows",
-    "archive", "learn_rows",
+    "learn_rows",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import infex
 from infex import evaluation
 from infex.bandit import Decision
 from infex.errors import NoSupport
+from infex.policies import EXP2, EnsembleSampling, LinIDS, LinMED, RandLinUCB, SpannerIGW
 
 CHANCES = {"tea": 0.5, "juice": 0.6, "water": 0.2}
 
@@ -70,3 +71,48 @@ def test_an_optimistic_base_supports_too_little_and_that_is_said(tmp_path: Path)
     with pytest.raises(NoSupport, match="could not play"):
         evaluation.evaluate(log, {"water": "water"}, estimator="dr")
     assert evaluation.evaluate(log, {"water": "water"})["water"].estimator == "dm"
+
+
+@pytest.mark.parametrize(
+    ("base", "rounds"),
+    [
+        (LinMED(greedy_share=0.4, scale=0.5), 200),
+        (LinMED(greedy_share=0.4, scale=0.5, design=False), 200),
+        (SpannerIGW(rate=20), 200),
+        (EXP2(rate=0.1), 200),
+        (infex.Infex(LinMED(greedy_share=0.2), infex.jittered(2)), 300),
+    ],
+    ids=lambda given: str(given),
+)
+def test_intervals_hold_on_logs_of_bases_whose_law_is_known_without_softening_them(
+    base: infex.Policy, rounds: int, tmp_path: Path
+) -> None:
+    """Over 80 logs of bandits that learn, 95 % intervals of a fixed arm hold its true value."""
+    arms = np.array([[0.9, 0.1], [0.3, 0.8], [-0.4, 0.6]])
+    theta, held, values = np.array([0.5, 0.3]), 0, []
+    for seed in range(80):
+        path = tmp_path / f"{seed}.log"
+        rng, shop = np.random.default_rng(seed), infex.Bandit(arms, base, seed=seed, log=path)
+        for _ in range(rounds):
+            decision = shop.ask()
+            mean = (1 + arms[decision.arm] @ theta) / 2
+            shop.tell(decision, 2.0 * float(rng.random() < mean) - 1.0)
+        shop.log_to(None)
+        found = evaluation.evaluate(evaluation.read(path), {"second": 1}, estimator="dr", rewards=(-1, 1))[
+            "second"
+        ]
+        values.append(found.value)
+        held += found.low <= arms[1] @ theta <= found.high
+    assert held >= 70  # of 80: 76 are expected, and fewer than 70 have a chance of 1 in 500
+    error = float(np.std(values)) / np.sqrt(80)
+    assert abs(float(np.mean(values)) - arms[1] @ theta) <= 4 * error
+
+
+def test_the_law_of_randomised_optimism_is_in_its_log(tmp_path: Path) -> None:
+    """RandLinUCB, LinIDS and ensembles give some arms no chance: what a log cannot tell, it says."""
+    for base in (RandLinUCB(spread=1.0), LinIDS(), EnsembleSampling(members=5)):
+        decisions, _ = played(tmp_path / f"{type(base).__name__}.log", base)
+        known = [each for each in decisions if each.explored and each.t > 5]
+        assert all(each.base_propensity is not None and each.base_propensity > 0 for each in known)
+        log = evaluation.read(tmp_path / f"{type(base).__name__}.log")
+        assert evaluation.evaluate(log, {"now": evaluation.logged}, rewards=(0, 1))["now"].value > 0

@@ -1,6 +1,7 @@
 """Logistic regression that is kept up between fits: near the exact one, in few fits, alike everywhere."""
 
 import copy
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import infex
 from infex import Bandit, Greedy, Infex, LinUCB, every, features
 from infex.arrays import Floats
+from infex.errors import InvalidSetting, NotKept
 from infex.lab import environments
 from infex.models import Logistic
 from infex.models.logistic import LogisticFit
@@ -128,3 +130,33 @@ def test_a_log_is_fitted_once_and_exactly() -> None:
     bandit = Bandit(dim=rows.shape[1], policy=Greedy(), estimator=Logistic())
     bandit.learn(arms=rows, rewards=rewards)
     np.testing.assert_allclose(bandit.theta, exact_theta(rows, rewards, 1.0), atol=1e-8)
+
+
+def test_the_likelihood_radius_is_its_formula_and_every_policy_has_it() -> None:
+    """Lee, Yun and Jun (2024), Theorem 3.2; as in the authors' OFUGLB-e."""
+    bandit = Bandit(
+        np.eye(3) / 2, LinUCB(bound=2.0, delta=0.05, noise=9.0), estimator=Logistic(radius="likelihood")
+    )
+    for told in (0, 1, 2, 50):
+        more = told - bandit.posterior().pulled
+        bandit.learn(arms=[0] * more, rewards=[1.0] * more)
+        steep = max(math.e, 2 * math.e * 2.0 * (1 + 2.0 / 2) * max(told - 1, 0) / 3)
+        expected = math.sqrt(2 * 3.0 * (1 + math.log(20) + 3 * math.log(steep)))
+        policy = bandit.policy
+        assert isinstance(policy, LinUCB)
+        assert policy.confidence_radius(bandit.posterior()) == pytest.approx(expected)
+        odds = bandit.posterior().scores(bandit.posterior().theta) + expected * lengths(bandit)
+        np.testing.assert_allclose(policy.index(bandit.posterior()), 1 / (1 + np.exp(-odds)), atol=1e-9)
+    with pytest.raises(InvalidSetting, match="radius must be 'policy' or 'likelihood', got 'wald'"):
+        Logistic(radius="wald")
+    each = features.disjoint(["a", "b"], context_dim=2)
+    with pytest.raises(NotKept, match="for one regression of all arms"):
+        Bandit(features=each, policy=LinUCB(), estimator=Logistic(radius="likelihood")).ask(
+            context=[0.1, 0.2]
+        )
+
+
+def lengths(bandit: Bandit) -> Any:
+    """|x| in H^-1 of every arm, from the definition."""
+    posterior = bandit.posterior()
+    return np.linalg.norm(posterior.arms @ posterior.factor.T, axis=1)

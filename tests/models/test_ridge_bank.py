@@ -193,10 +193,10 @@ def test_the_radius_of_an_arm_does_not_move_when_others_get_data() -> None:
     """It took the log_det_ratio of all blocks: an arm's interval grew with other arms' rewards."""
     ridge, x = RidgeBankModel(PerArm(3, 2)), np.array([0.6, 0.8])
     ridge.update(ArmRow(0, x), 1.0)
-    before = Confidence().radius(Posterior(on_offer(ridge.posterior(), ContextOffer(x))))
+    before = Confidence().confidence_radius(Posterior(on_offer(ridge.posterior(), ContextOffer(x))))
     for _ in range(100):
         ridge.update(ArmRow(1, x), 1.0)
-    after = Confidence().radius(Posterior(on_offer(ridge.posterior(), ContextOffer(x))))
+    after = Confidence().confidence_radius(Posterior(on_offer(ridge.posterior(), ContextOffer(x))))
     assert isinstance(before, np.ndarray)
     assert isinstance(after, np.ndarray)
     assert before[[0, 2]].tolist() == after[[0, 2]].tolist()

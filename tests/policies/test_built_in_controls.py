@@ -25,7 +25,7 @@ from infex import (
 )
 from infex.arrays import Floats
 from infex.lab import environments, play
-from infex.policies import Reason, Uniform, catching_up
+from infex.policies import Reason, Uniform, catching_up, conservative
 from infex.policies.controls import ControlledSchedule
 from infex.registry import expression, parse
 from infex.testing import SlowRidge, problem
@@ -398,3 +398,81 @@ def test_nothing_is_said_of_growth() -> None:
     assert guarded(every(2), 1.0).grows is None
     assert until_certain(every(2)).explores(4)
     assert not until_certain(every(2)).explores(5)
+
+
+# conservative
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    baseline=st.floats(0.05, 1),
+    alpha=st.floats(0, 1),
+    period=st.integers(1, 4),
+    radius=st.sampled_from(["sum", "mixture"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_an_arm_is_tried_if_what_was_tried_surely_earns_enough(
+    seed: int, baseline: float, alpha: float, period: int, radius: Any
+) -> None:
+    """CLUCB's inequality (Kazerouni et al., 2017) from its definition, in every round that is due."""
+    given = problem(seed, arms=5, dim=3, horizon=60)
+    control = conservative(every(period), baseline, alpha, noise=0.1, bound=0.5, radius=radius)
+    bandit, pulls = Bandit(given.arms, Infex(Uniform(), control), seed=seed), list[Pull]()
+    tried = np.zeros(3)
+    for t in range(1, 61):
+        slow = SlowRidge(given.arms, pulls, 1.0)
+        beta = slow_radius(LinUCB(noise=0.1, bound=0.5, radius=radius), slow)
+        decision = bandit.ask()
+        if t % period == 0:
+            explored = sum(pull.explored for pull in pulls) + 1
+            verdicts = []
+            for arm in given.arms:
+                z = tried + arm
+                least = z @ slow.theta - beta * math.sqrt(z @ np.linalg.solve(slow.gram, z))
+                verdicts.append(least + (t - explored) * baseline >= (1 - alpha) * t * baseline)
+            if decision.explored:
+                assert verdicts[decision.arm]
+            else:
+                assert not all(verdicts)
+                assert (decision.reason, decision.arm) == (Reason.BASELINE, lowest(slow.estimates()))
+        if decision.explored:
+            tried += given.arms[decision.arm]
+        pulls.append(Pull(decision.arm, given.reward(t, decision.arm), decision.explored))
+        bandit.tell(decision, pulls[-1].reward)
+
+
+def test_a_conservative_bandit_earns_its_share_of_the_baseline_and_goes_on_after_loading(
+    tmp_path: Any,
+) -> None:
+    instance = environments.gaussian(dim=3, arms=8, seed=2)
+    means = instance.arms @ instance.theta
+    baseline = float(np.sort(means)[-2])
+    policy = Infex(LinUCB(), conservative(every(2), baseline, alpha=0.2))
+    bandit, rng, earned = Bandit(instance.arms, policy), np.random.default_rng(1), 0.0
+    bandit.learn(
+        arms=[int(np.argsort(means)[-2])] * 200, rewards=rng.normal(baseline, 1.0, size=200).tolist()
+    )
+    for t in range(1, 1500):
+        decision = bandit.ask()
+        earned += means[decision.arm] if decision.explored else max(means[decision.arm], baseline)
+        bandit.tell(decision, float(rng.normal(means[decision.arm])))
+        assert earned >= 0.8 * t * baseline - 1e-9
+    assert bandit.explored > 20
+    bandit.save(tmp_path / "x.infex")
+    loaded = Bandit.load(tmp_path / "x.infex")
+    assert loaded.posterior().policy_state == bandit.posterior().policy_state
+    assert [loaded.ask().arm for _ in range(20)] == [bandit.ask().arm for _ in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: conservative(every(2), 0), "baseline must be above 0, got 0"),
+        (lambda: conservative(every(2), 1, alpha=2), "alpha must be at most 1, got 2"),
+        (lambda: conservative(every(2), 1, noise=-1), "noise must be at least 0, got -1"),
+        (lambda: conservative(every(2), 1, radius="x"), "radius must be 'sum' or 'mixture', got 'x'"),
+    ],
+)
+def test_bad_settings_of_a_conservative_schedule_are_named(make: Any, message: str) -> None:
+    with pytest.raises(InfexError, match=message):
+        make()

@@ -73,7 +73,7 @@ def test_python_with_brackets_and_quotes_is_read_too() -> None:
     [
         (
             "LinUBC",
-            r"unknown name 'LinUBC' in 'LinUBC' \(did you mean LinUCB\?\); known are .*Discounted, Eps",
+            r"unknown name 'LinUBC' in 'LinUBC' \(did you mean LinUCB\?\); known are .*Discounted, E",
         ),
         ("Infex(LinUCB, evry(5))", "unknown name 'evry'"),
         ("LinUCB(", "not an expression like .*: 'LinUCB\\('"),

@@ -27,7 +27,7 @@ from infex.bandit import Exploration
 from infex.bandit import exploration as account
 from infex.errors import InvalidSetting, NotKept
 from infex.models import Posterior
-from infex.policies import Control, OLSBandit, Reason, Uniform, catching_up
+from infex.policies import Control, OLSBandit, Reason, Uniform, catching_up, conservative
 from infex.policies.controls import State
 from infex.testing import ControlContract, problem
 
@@ -51,13 +51,14 @@ class Thrice(Control):
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return "that was enough" if state[0] >= 3 else None
 
-    def after_exploring(self, loss: float, state: State) -> State:
+    def after_exploring(self, arm: int, posterior: Posterior, state: State) -> State:
         return Count(state[0] + 1)
 
 
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "guarded": lambda schedule: guarded(schedule, 1.0),
     "guarded in a window": lambda schedule: guarded(schedule, 0.5, window=15),
+    "conservative": lambda schedule: conservative(schedule, 0.5, alpha=0.9, noise=0.1),
     "until_certain": lambda schedule: until_certain(schedule, scale=0.1),
     "paused": lambda schedule: paused(schedule, when=lambda t: t % 7 < 3),
     "paused, made up": lambda schedule: paused(schedule, when=listed(range(5, 40)), missed="make up"),
@@ -93,7 +94,7 @@ def test_the_contract_notices_a_state_that_no_file_can_hold() -> None:
         def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
             return None
 
-        def after_exploring(self, loss: float, state: State) -> State:
+        def after_exploring(self, arm: int, posterior: Posterior, state: State) -> State:
             return state
 
     class TestOdd(ControlContract):

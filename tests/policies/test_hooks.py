@@ -56,8 +56,8 @@ def test_hooks_are_found_however_deep_they_stand(outer: Any, inner: Any) -> None
     assert len(info.chain) == 3
     assert info.reward_bound == 2.0 + 8 * 3.0
     posterior = Bandit(ARMS, base).posterior()
-    assert info.radius is not None
-    assert info.radius(posterior) == base.radius(posterior)
+    assert info.confidence_radius is not None
+    assert info.confidence_radius(posterior) == base.confidence_radius(posterior)
 
 
 def test_rewards_far_beyond_the_settings_of_a_policy_deep_inside_are_warned_of() -> None:
@@ -85,9 +85,11 @@ def test_another_base_leaves_the_wrapper_as_it_is() -> None:
 
 def test_a_hook_that_is_no_method_is_refused_by_name() -> None:
     class Odd(Plain):
-        radius = 2.0
+        confidence_radius = 2.0
 
-    with pytest.raises(InvalidSetting, match="radius of Odd is no method, but infex reads it as one"):
+    with pytest.raises(
+        InvalidSetting, match="confidence_radius of Odd is no method, but infex reads it as one"
+    ):
         Bandit(ARMS, Odd(LinUCB()))
 
 

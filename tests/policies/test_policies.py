@@ -23,10 +23,12 @@ from infex import (
     listed,
     logarithmic,
     never,
+    until_certain,
 )
+from infex.core.choosing import confidence_radius
 from infex.errors import InvalidChoice, InvalidSetting, SparseExploration
 from infex.lab import play, stream
-from infex.lab.environments import LinearInstance
+from infex.lab.environments import LinearInstance, gaussian
 from infex.models import Posterior
 from infex.models.ridge import RidgeModel
 from infex.policies import Uniform
@@ -54,6 +56,9 @@ def posterior_of(estimates: list[float]) -> Posterior:
         (lambda: LinTS(bound="1"), "bound must be a number, got '1'"),
         (lambda: LinTS(scale=math.inf), "scale must be finite, got inf"),
         (lambda: LinTS(sampling="cubic"), "sampling must be 'gaussian' or 'spherical', got 'cubic'"),
+        (lambda: LinTS(inflation="none"), "inflation must be 'abeille' or 'agrawal', got 'none'"),
+        (lambda: LinUCB(radius="flynn"), "radius must be 'sum' or 'mixture', got 'flynn'"),
+        (lambda: until_certain(every(2), radius=1), "radius must be 'sum' or 'mixture', got 1"),
         (lambda: LinUCB(ties="first"), "ties must be 'lowest' or 'random', got 'first'"),
         (lambda: Greedy(ties=None), "ties must be 'lowest' or 'random', got None"),
         (lambda: EpsilonGreedy(ties=1), "ties must be"),
@@ -95,9 +100,11 @@ def test_infex_warns_once_of_a_schedule_that_explores_too_rarely(schedule: Any) 
 
 def test_the_theory_radius_at_the_papers_settings() -> None:
     ridge = RidgeModel(np.eye(10))
-    assert LinUCB(delta=1e-4).radius(Posterior(ridge.posterior())) == pytest.approx(5.291932, abs=1e-6)
+    assert LinUCB(delta=1e-4).confidence_radius(Posterior(ridge.posterior())) == pytest.approx(
+        5.291932, abs=1e-6
+    )
     half = LinUCB(delta=1e-4, scale=0.5)
-    assert half.radius(Posterior(ridge.posterior())) == pytest.approx(5.291932, abs=1e-6)
+    assert half.confidence_radius(Posterior(ridge.posterior())) == pytest.approx(5.291932, abs=1e-6)
     assert half.choosing_radius(Posterior(ridge.posterior())) == pytest.approx(5.291932 / 2, abs=1e-6)
 
 
@@ -109,7 +116,7 @@ def test_the_theory_radius_at_the_papers_settings() -> None:
     pulls=st.integers(0, 50),
 )
 @settings(deadline=None)
-def test_the_radius_is_its_formula(
+def test_both_radii_are_their_formulas(
     noise: float, bound: float, delta: float, penalty: float, pulls: int
 ) -> None:
     ridge = RidgeModel(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
@@ -117,8 +124,31 @@ def test_the_radius_is_its_formula(
         ridge.update(0, 1.0)
     log_det_ratio = math.log1p(pulls / penalty)
     expected = noise * math.sqrt(log_det_ratio + 2 * math.log(1 / delta)) + math.sqrt(penalty) * bound
-    policy = LinTS(noise=noise, bound=bound, delta=delta)
-    assert policy.radius(Posterior(ridge.posterior())) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+    posterior, numbers = Posterior(ridge.posterior()), {"noise": noise, "bound": bound, "delta": delta}
+    assert LinTS(**numbers).confidence_radius(posterior) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+    squares = noise**2 * (log_det_ratio + 2 * math.log(1 / delta)) + penalty * bound**2
+    mixture = LinUCB(**numbers, radius="mixture").confidence_radius(posterior)
+    assert mixture == pytest.approx(math.sqrt(squares), rel=1e-9, abs=1e-6)
+
+
+def test_the_mixture_radius_is_smaller_and_holds_in_all_rounds_at_once() -> None:
+    """Flynn et al. (2023): at sigma = S = penalty = 1 and alpha + 2 log(1/delta) = 48, 7 for 7.93."""
+    assert confidence_radius(48.0, 1.0, 1.0, 1.0, 1.0, True) == pytest.approx(7.0)
+    assert confidence_radius(48.0, 1.0, 1.0, 1.0, 1.0, False) == pytest.approx(7.9282, abs=1e-4)
+    rng, runs, rounds, misses = np.random.default_rng(1), 200, 150, 0
+    for run in range(runs):  # played by itself, so that arms depend on rewards
+        instance = gaussian(dim=4, arms=8, seed=run)
+        bandit = Bandit(instance.arms, LinUCB(radius="mixture", delta=0.1), seed=0)
+        outside = False
+        for _ in range(rounds):
+            decision = bandit.ask()
+            posterior = bandit.posterior()
+            far = np.abs(posterior.estimates - instance.arms @ instance.theta)
+            radius = float(LinUCB(radius="mixture", delta=0.1).confidence_radius(posterior))
+            outside = outside or bool(np.any(far > radius * posterior.widths))
+            bandit.tell(decision, float(instance.arms[decision.arm] @ instance.theta + rng.normal()))
+        misses += outside
+    assert misses <= 0.1 * runs
 
 
 def test_a_tiny_delta_is_no_trouble() -> None:

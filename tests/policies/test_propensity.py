@@ -31,7 +31,7 @@ from infex import (
 from infex.errors import InvalidSetting
 from infex.lab import stream
 from infex.models import Posterior
-from infex.policies import Control, FixedBonusUCB, GreedyFirst, Reason, Uniform
+from infex.policies import Control, FixedBonusUCB, GreedyFirst, OptimisticTS, Reason, Uniform
 from infex.policies.controls import State
 from infex.policies.infex import mixture
 from infex.testing import PolicyContract, problem
@@ -117,8 +117,8 @@ class Choosy(Control):
     schedule: Any
     arm_loss: float = 0.05
 
-    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
-        return "skipped: too costly" if loss > self.arm_loss else None
+    def refuses(self, t: int, arm: int, posterior: Posterior, state: State) -> str | None:
+        return "skipped: too costly" if posterior.loss(arm) > self.arm_loss else None
 
 
 def test_a_control_of_ones_own_that_refuses_arms_never_gives_a_probability_of_nil() -> None:
@@ -220,6 +220,11 @@ class TestSoftenedSampler(PolicyContract):
 class TestSamplerWithALaw(PolicyContract):
     def make(self) -> Any:
         return LinTS(law=20)
+
+
+class TestOptimisticSamplerWithALaw(PolicyContract):
+    def make(self) -> Any:
+        return OptimisticTS(inflation=None, law=20)
 
 
 @given(

@@ -23,17 +23,31 @@ from infex import (
 from infex.errors import InvalidSetting
 from infex.lab.environments import changing
 from infex.policies import (
+    EXP2,
+    TSUCB,
     UCB1,
     AgnosticLassoBandit,
+    EnsembleSampling,
     ExploreThenCommit,
     FixedBonusUCB,
     GaussianTS,
     GreedyFirst,
     HybridTS,
     LassoBandit,
+    LinIDS,
+    LinIMED,
+    LinMED,
+    LinPHE,
     OLSBandit,
+    OptimisticTS,
+    PhasedElimination,
+    RandLinUCB,
     RarelySwitchingUCB,
+    SpannerIGW,
+    SupLinUCB,
     Uniform,
+    WeightedBootstrap,
+    WeightedOFUL,
 )
 from infex.streams import Rounds
 from infex.testing import agree, odd_boards, play, problem, slow_play
@@ -42,15 +56,23 @@ from infex.testing.problems import signed
 HORIZON = 50
 
 radii = st.fixed_dictionaries(
-    {"delta": st.sampled_from([1.0, 0.01, 1e-4]), "scale": st.sampled_from([0.0, 0.1, 1.0])}
+    {
+        "delta": st.sampled_from([1.0, 0.01, 1e-4]),
+        "scale": st.sampled_from([0.0, 0.1, 1.0]),
+        "radius": st.sampled_from(["sum", "mixture"]),
+    }
 )
 bases = st.one_of(
     st.just(Greedy()),
     st.just(Uniform()),
     st.builds(EpsilonGreedy, rate=st.sampled_from([None, 0.3])),
     radii.map(lambda radius: LinUCB(**radius)),
-    st.tuples(radii, st.sampled_from(["gaussian", "spherical"])).map(
-        lambda drawn: LinTS(**drawn[0], sampling=drawn[1])
+    st.builds(
+        lambda kind, radius, sampling, inflation: kind(**radius, sampling=sampling, inflation=inflation),
+        st.sampled_from([LinTS, OptimisticTS]),
+        radii,
+        st.sampled_from(["gaussian", "spherical"]),
+        st.sampled_from(["abeille", "agrawal", None]),
     ),
 )
 rivals = st.one_of(
@@ -59,18 +81,52 @@ rivals = st.one_of(
         rule=st.sampled_from(["log", "blocks"]),
         scale=st.sampled_from([None, 0.7, 3, 9]),
         keep=st.sampled_from([0.0, 0.3]),
+        forced_by=st.sampled_from(["uniform", "design"]),
     ),
     st.builds(
         ExploreThenCommit,
         rounds=st.integers(0, 30),
-        order=st.sampled_from(["uniform", "robin"]),
+        order=st.sampled_from(["uniform", "robin", "design"]),
         then=st.sampled_from(["greedy", "commit"]),
     ),
-    st.builds(LassoBandit, q=st.integers(1, 9), keep=st.sampled_from([0.1, 0.5])),
+    st.builds(
+        LassoBandit,
+        q=st.integers(1, 9),
+        keep=st.sampled_from([0.1, 0.5]),
+        forced_by=st.sampled_from(["uniform", "design"]),
+    ),
     st.builds(AgnosticLassoBandit, strength=st.sampled_from([0.01, 0.2])),
     st.builds(GreedyFirst, bases, level=st.sampled_from([None, 0.1]), wait=st.integers(0, 20)),
 )
 stateless = st.one_of(
+    st.builds(WeightedOFUL, scale=st.sampled_from([0.01, 1.0]), least_noise=st.sampled_from([None, 0.3])),
+    st.builds(
+        lambda radius, gain: LinIDS(**radius, gain=gain),
+        radii,
+        st.sampled_from(["variance", "directed"]),
+    ),
+    st.builds(
+        lambda radius, share, design: LinMED(**radius, greedy_share=share, design=design),
+        radii,
+        st.sampled_from([0.5, 0.9]),
+        st.booleans(),
+    ),
+    st.builds(SpannerIGW, rate=st.sampled_from([1.0, 50.0])),
+    st.builds(LinPHE, scale=st.sampled_from([0.5, 1.0, 2.0])),
+    st.builds(WeightedBootstrap, noise=st.sampled_from([1.0, 2.0])),
+    st.builds(TSUCB, samples=st.integers(1, 5), noise=st.sampled_from([0.2, 1.0])),
+    st.builds(
+        lambda radius, levels, spread: RandLinUCB(**radius, levels=levels, spread=spread),
+        radii,
+        st.integers(2, 20),
+        st.floats(0.1, 2),
+    ),
+    st.builds(
+        lambda radius, variant, cap: LinIMED(**radius, variant=variant, cap=cap, horizon=HORIZON),
+        radii,
+        st.sampled_from([1, 2, 3]),
+        st.sampled_from([0.5, 30.0]),
+    ),
     st.builds(UCB1, noise=st.sampled_from([0.1, 1.0])),
     st.builds(GaussianTS, noise=st.sampled_from([0.1, 1.0])),
     st.builds(HybridTS, p=st.sampled_from([0.0, 0.4, 1.0]), form=st.sampled_from(["linear", "plain"])),
@@ -83,8 +139,21 @@ schedules = st.one_of(
     st.sampled_from([stretched(1), power(0.5), logarithmic(2), jittered(4, 1), every(7) | every(5)]),
 )
 everyone = st.one_of(bases, stateless)
+independent = st.one_of(
+    st.builds(PhasedElimination, noise=st.sampled_from([0.05, 0.3, 1.0]), delta=st.sampled_from([None, 0.5])),
+    st.builds(SupLinUCB, noise=st.sampled_from([0.01, 0.1, 1.0]), horizon=st.sampled_from([1, 50, 1000])),
+    st.builds(EXP2, rate=st.sampled_from([0.05, 0.3]), bound=st.sampled_from([1.0, 2.0])),
+    st.builds(EXP2, horizon=st.just(50)),
+)
+drawn_once = st.builds(EnsembleSampling, members=st.integers(1, 6), noise=st.sampled_from([0.1, 1.0]))
 policies = st.one_of(
-    everyone, rivals, st.builds(Infex, everyone, schedules, data=st.sampled_from(["shared", "own"]))
+    everyone,
+    rivals,
+    drawn_once,
+    st.builds(Infex, drawn_once, schedules),
+    independent,
+    st.builds(Infex, independent, schedules, data=st.just("own")),
+    st.builds(Infex, everyone, schedules, data=st.sampled_from(["shared", "own"])),
 )
 
 
@@ -102,9 +171,8 @@ def test_every_arm_is_that_of_the_slow_version(
     given = problem(seed, arms=arms, dim=dim, horizon=HORIZON)
     draws = Rounds(seed, "test").at
     fast = play(policy, given.arms, given.reward, draws, HORIZON, penalty)
-    assert [choice.arm for choice in fast] == slow_play(
-        policy, given.arms, given.reward, draws, HORIZON, penalty
-    )
+    slow = slow_play(policy, given.arms, given.reward, draws, HORIZON, penalty)
+    assert [choice.arm for choice in fast] == slow, policy
 
 
 @pytest.mark.parametrize("board", odd_boards())

@@ -10,22 +10,35 @@ from hypothesis import strategies as st
 import infex
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, registry
 from infex.errors import InfexError, NotKept
-from infex.lab import play
+from infex.lab import optimal_design, play
 from infex.lab.environments import ChangingInstance, LinearInstance, changing, gaussian
 from infex.lab.simulation.compiled import forced_rounds
 from infex.models.ridge import RidgeModel
 from infex.models.sums import Moments
 from infex.policies import (
+    EXP2,
+    TSUCB,
     UCB1,
     ContextReduction,
+    EnsembleSampling,
     ExploreThenCommit,
     FixedBonusUCB,
     GaussianTS,
     GreedyFirst,
     HybridTS,
     LassoBandit,
+    LinIDS,
+    LinIMED,
+    LinMED,
+    LinPHE,
     OLSBandit,
+    PhasedElimination,
+    RandLinUCB,
     RarelySwitchingUCB,
+    SpannerIGW,
+    SupLinUCB,
+    WeightedBootstrap,
+    WeightedOFUL,
 )
 from infex.policies.base import resolve_defaults
 from infex.policies.forced_sampling import is_forced
@@ -224,6 +237,13 @@ def test_notes_survive_a_file(tmp_path: Any) -> None:
         Infex(RarelySwitchingUCB(), infex.guarded(every(3), 3.0), data="own"),
         OLSBandit(scale=3),
         UCB1(),
+        EnsembleSampling(members=3),
+        PhasedElimination(noise=0.1),
+        Infex(PhasedElimination(noise=0.1), every(2), data="own"),
+        SupLinUCB(horizon=200, noise=0.1),
+        Infex(SupLinUCB(horizon=200), every(3), data="own"),
+        EXP2(rate=0.1),
+        Infex(EXP2(rate=0.1), every(3), data="own"),
     ):
         bandit, rewards = Bandit(board, policy, seed=3), np.random.default_rng(7)
         for _ in range(60):
@@ -275,7 +295,34 @@ def test_expressions_of_rivals_come_back(text: str) -> None:
         (lambda: OLSBandit(keep=-1), "keep must be at least 0, got -1"),
         (lambda: OLSBandit(preset="mine"), "preset must be 'paper', got 'mine'"),
         (lambda: ExploreThenCommit(rounds=-1), "rounds must be at least 0, got -1"),
-        (lambda: ExploreThenCommit(order="random"), "order must be 'uniform' or 'robin', got 'random'"),
+        (lambda: ExploreThenCommit(order="random"), "order must be 'uniform' or 'robin' or 'design', got"),
+        (lambda: OLSBandit(forced_by="turn"), "forced_by must be 'uniform' or 'design', got 'turn'"),
+        (lambda: RandLinUCB(levels=1), "levels must be at least 2, got 1"),
+        (lambda: RandLinUCB(spread=0), "spread must be above 0, got 0"),
+        (lambda: LinIMED(variant=4), "variant must be 1, 2 or 3, got 4"),
+        (lambda: LinIMED(cap=0), "cap must be above 0, got 0"),
+        (lambda: Bandit(np.eye(2), LinIMED(variant=2)).ask(), "variant 2 of LinIMED needs the horizon"),
+        (lambda: LinMED(greedy_share=1.5), "greedy_share must be at most 1, got 1.5"),
+        (lambda: LinMED(design=1), "design must be True or False, got 1"),
+        (lambda: LinIDS(gain="most"), "gain must be 'variance' or 'directed', got 'most'"),
+        (lambda: SpannerIGW(rate=-1), "rate must be at least 0, got -1"),
+        (lambda: Bandit(np.eye(2), SpannerIGW()).ask(), "say rate, or the horizon"),
+        (lambda: optimal_design([1.0, np.nan]), "arms must be a matrix of finite numbers"),
+        (lambda: optimal_design(np.eye(2), 0), "tolerance must be above 0, got 0"),
+        (lambda: LinPHE(scale=0), "scale must be above 0, got 0"),
+        (lambda: WeightedBootstrap(noise=0), "noise must be above 0, got 0"),
+        (lambda: TSUCB(samples=0), "samples must be at least 1, got 0"),
+        (lambda: EnsembleSampling(members=0), "members must be at least 1, got 0"),
+        (lambda: PhasedElimination(delta=2), "delta must be at most 1, got 2"),
+        (lambda: SupLinUCB(horizon=0), "horizon must be at least 1, got 0"),
+        (lambda: Bandit(np.eye(2), SupLinUCB()).ask(), "SupLinUCB needs the horizon"),
+        (lambda: EXP2(rate=0), "rate must be above 0, got 0"),
+        (lambda: Bandit(np.eye(2), EXP2()).ask(), "say rate, or the horizon"),
+        (lambda: WeightedOFUL(least_noise=0), "least_noise must be above 0, got 0"),
+        (lambda: Infex(EXP2(), every(5)), r"EXP2\(.*learns from its own rounds alone.*say data=.own"),
+        (lambda: Infex(SupLinUCB(), every(5)), r"SupLinUCB\(.*say data=.own"),
+        (lambda: Infex(PhasedElimination(), every(5)), r"PhasedElimination\(.*say data=.own"),
+        (lambda: infex.Softened(EXP2(rate=0.1)), r"EXP2\(.*learns by the law of its own arms"),
         (lambda: UCB1(noise=-1), "noise must be at least 0, got -1"),
         (lambda: HybridTS(p=1.5), "p must be at most 1, got 1.5"),
         (lambda: HybridTS(form="odd"), "form must be 'linear' or 'plain', got 'odd'"),

@@ -77,7 +77,9 @@ controls = st.recursive(
     max_leaves=4,
 )
 bases = st.one_of(
-    st.builds(LinUCB, delta=st.floats(1e-6, 1), scale=st.floats(0, 9)),
+    st.builds(
+        LinUCB, delta=st.floats(1e-6, 1), scale=st.floats(0, 9), radius=st.sampled_from(["sum", "mixture"])
+    ),
     st.builds(LinTS, sampling=st.sampled_from(["gaussian", "spherical"]), law=st.none() | st.integers(1, 99)),
     st.builds(EpsilonGreedy, rate=st.none() | st.floats(0, 1)),
     st.builds(GreedyFirst, st.builds(RarelySwitchingUCB, growth=st.floats(0.1, 9))),
@@ -104,7 +106,7 @@ def test_every_setting_is_named_so_that_another_default_changes_nothing() -> Non
         "kind": "Infex", "version": 1, "data": "shared", "ties": "lowest", "greedy": None,
         "base": {
             "kind": "LinUCB", "version": 1, "noise": 1.0, "bound": 1.0, "delta": None, "scale": 1.0,
-            "ties": "lowest",
+            "ties": "lowest", "radius": "sum",
         },
         "schedule": {"kind": "every", "version": 1, "m": 20, "offset": 0},
     }  # fmt: skip

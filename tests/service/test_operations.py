@@ -428,3 +428,22 @@ def test_what_would_take_much_memory_is_refused_before_it_is_made(tmp_path: Path
         ):
             reply = call("POST", AMENDMENTS, {"reason": "r", **changes})
             assert (reply.status, reply.json["field"]) == (422, field)
+
+
+def test_old_entries_are_archived_while_the_service_runs_and_are_found_all_the_same(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        filled(call)
+        before = call("GET", f"{DECISIONS}/o1").json
+        with infex.Client(call.url) as client:
+            moved = client.study("pricing").archive(keep=3)
+        assert moved > 0
+        assert any((tmp_path / "shop.db.archive").iterdir())
+        assert call("POST", f"{STUDY}/archive", {"keep": 3}).json == {"archived": 0}
+        assert call("GET", f"{DECISIONS}/o1").json == before
+        assert call("GET", f"{STUDY}/explain/o1").json["why"]["proven"]
+        again = {"key": "o0", "context": CONTEXT, "unit": "customer-0"}
+        assert call("POST", DECISIONS, again).json["round"] == 1, "a key gives the same decision"
+        assert call("POST", ERASURES, {"unit": "customer-0"}).json == {"erased": 6}
+        assert call("GET", f"{STUDY}/verify").json["holds"]
+        refused = call("POST", f"{STUDY}/archive", {"keep": 0})
+        assert (refused.status, refused.json["field"]) == (422, "keep")

@@ -49,7 +49,7 @@ def test_an_amendment_with_a_key_is_made_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, snapshot: bool
 ) -> None:
     if not snapshot:
-        monkeypatch.setattr(executor.Executor, "keep_snapshot", lambda _: None)
+        monkeypatch.setattr(executor.Executor, "_keep_snapshot", lambda _: None)
     make, other = AMENDMENTS[name]
     with shop(tmp_path) as study:
         study.tell(study.ask("a").id, 0.5)

@@ -233,11 +233,11 @@ def test_from_the_command_line_and_back_from_a_backup(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         return done.output
 
-    assert "entries went to" in run("archive", url, "shop", tmp_path / "away", "--keep", 25)
+    assert "entries were archived" in run("archive", url, "shop", "--keep", 25)
     assert "holds" in run("verify", url, "shop")
     run("backup", url, tmp_path / "copy.db")
     run("restore", tmp_path / "copy.db", new)  # all of it, in one database
-    shutil.rmtree(tmp_path / "away")
+    shutil.rmtree(tmp_path / "shop.db.archive")
     with Study.open(new, "shop") as study:
         assert entries_of(study) == entries
 

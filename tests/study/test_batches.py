@@ -116,21 +116,28 @@ def test_a_policy_that_raises_in_the_middle_leaves_nothing_of_the_batch(tmp_path
         assert again.ask("c").t == 2
 
 
+def ask_batches_at_once(study: infex.Study, moody: Moody) -> list[bool]:
+    """Asks for batches in several threads, of which one fails in the middle; which were decided."""
+    moody.fails_at = 40
+
+    def ask(n: int) -> bool:
+        try:
+            study.ask_many([f"{n}-{row}" for row in range(3)])
+        except RuntimeError:
+            moody.fails_at = 0
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(ask, range(60)))
+    assert done.count(False) >= 1
+    return done
+
+
 def test_what_others_asked_meanwhile_stays_when_a_batch_is_refused(tmp_path: Path) -> None:
     moody = Moody()
-    with shop(tmp_path, policy=moody) as study, ThreadPoolExecutor(8) as pool:
-        moody.fails_at = 40
-
-        def serve(n: int) -> bool:
-            try:
-                study.ask_many([f"{n}-{row}" for row in range(3)])
-            except RuntimeError:
-                moody.fails_at = 0
-                return False
-            return True
-
-        done = list(pool.map(serve, range(60)))
-        assert done.count(False) >= 1
+    with shop(tmp_path, policy=moody) as study:
+        done = ask_batches_at_once(study, moody)
         for n, was_done in enumerate(done):
             if was_done:
                 assert study.state(f"{n}-0") == study.state(f"{n}-2") == "pending"

@@ -11,7 +11,7 @@ import infex
 from infex import features, models
 from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, StoreFailed, UnknownDecision
 from infex.models.noise import SquaredRewards
-from infex.study import erase
+from infex.study import executor
 from infex.study.events import Decided, event_of
 from infex.study.inspection import log_rows
 from infex.study.snapshot import load_state
@@ -319,7 +319,7 @@ def test_what_comes_while_it_is_forgotten_is_forgotten_too(
             calls.append(1)
             return found
 
-        monkeypatch.setattr(erase, "load_state", meanwhile)
+        monkeypatch.setattr(executor, "load_state", meanwhile)
         assert study.forget("u") == 2
         assert len(calls) == 2
         assert replayed(study) == study.digest()

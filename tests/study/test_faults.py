@@ -83,7 +83,7 @@ def survive_a_fault(folder: Path, n: int, error: type[Exception], monkeypatch: p
     monkeypatch.setattr(
         base,
         "open_store",
-        lambda url, reading=False: SQLiteStore(home / "shop.db", vfs=disk.name, exclusive=True),
+        lambda url, reading=False: SQLiteStore(home / "shop.db", vfs=disk.name),
     )
 
     def insisting(call: Any, *given: Any, **more: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 import infex
 from infex import features, models
 from infex.errors import StoreFailed
-from infex.study import erase, snapshot
+from infex.study import executor, snapshot
 from infex.study.journal import Entry
 from infex.study.snapshot import load_state, replay_journal
 from infex.study.stores.base import Place, reading
@@ -174,7 +174,7 @@ def test_an_erasure_that_breaks_off_leaves_the_state_as_it_was(
         study.forget("u9")
         digest = study.digest()
         with monkeypatch.context() as failing:
-            failing.setattr(erase, "replay", broken)
+            failing.setattr(executor, "replay", broken)
             with pytest.raises(StoreFailed):
                 study.forget("u2")
         assert study.digest() == digest
@@ -223,7 +223,7 @@ def test_two_units_are_forgotten_at_the_same_time(tmp_path: Path, monkeypatch: p
                 other.join()
             return found
 
-        monkeypatch.setattr(erase, "load_state", meanwhile)
+        monkeypatch.setattr(executor, "load_state", meanwhile)
         assert study.forget("u1") > 0
         assert study.digest() == replayed(study)
         assert study.verify().holds

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infex.arrays import plain_value
 from infex.errors import InfexError, InvalidSetting
 from infex.study.commands import Ask, each_row
-from infex.study.requests import Request, checked_key, plain_value
+from infex.study.requests import Request, checked_key
 
 ODD = st.sampled_from([0, 1, True, None, "1", float("nan"), float("inf"), 1e308, -0.0, 5e-324])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)

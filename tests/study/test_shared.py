@@ -23,7 +23,7 @@ from infex.study.stores.postgres import PostgresStore
 from infex.study.study import Study
 from tests.study.server import Server, running
 from tests.study.studies import ARMS, POLICY, Clock, replayed
-from tests.study.test_batches import Moody
+from tests.study.test_batches import Moody, ask_batches_at_once
 
 ROOT = Path(__file__).parents[2]
 LIMITED = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(3), 1.0))
@@ -258,19 +258,8 @@ def test_two_processes_survive_for_long(url: str, server: Server) -> None:
 
 def test_a_batch_that_is_refused_leaves_nothing_and_keeps_what_was_done_beside_it(url: str) -> None:
     moody = Moody()
-    with opened(url, arms=ARMS, policy=moody, seed=7) as study, ThreadPoolExecutor(8) as pool:
-        moody.fails_at = 40
-
-        def serve(n: int) -> bool:
-            try:
-                study.ask_many([f"{n}-{row}" for row in range(3)])
-            except RuntimeError:
-                moody.fails_at = 0
-                return False
-            return True
-
-        done = list(pool.map(serve, range(60)))
-        assert done.count(False) >= 1
+    with opened(url, arms=ARMS, policy=moody, seed=7) as study:
+        done = ask_batches_at_once(study, moody)
         assert study.metrics()["decisions"] == 3 * done.count(True)
         assert study.digest() == replayed(study, policy=moody)
         with pytest.raises(UnknownDecision, match="row 1, 'unknown'"):

@@ -156,7 +156,7 @@ def test_a_backup_is_taken_beside_the_writer(path: Path, tmp_path: Path) -> None
 
 
 def faulty(path: Path, disk: Disk) -> SQLiteStore:
-    return SQLiteStore(path, vfs=disk.name, exclusive=True)
+    return SQLiteStore(path, vfs=disk.name)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # SQLite goes on after some

@@ -6,6 +6,7 @@
 
 import type {
   AmendmentRequest,
+  ArchiveAnswer,
   CorrectionRequest,
   DecisionAnswer,
   DecisionRequest,
@@ -284,6 +285,11 @@ export class Study {
   /** Learns all rewards of a log, a file of Parquet or CSV, before the first decision; how many they are. */
   async learnFrom(log: Blob, options: LongWork = {}): Promise<number> {
     return (await this.#post<LearntAnswer>("log", log, options.seconds ?? LONG_WORK)).rows;
+  }
+
+  /** Moves all entries of the journal but the newest `keep` into files beside the database; how many. */
+  async archive(keep: number, options: LongWork = {}): Promise<number> {
+    return (await this.#post<ArchiveAnswer>("archive", { keep }, options.seconds ?? LONG_WORK)).archived;
   }
 
   /** How far the reward of a decision has come. */

@@ -196,6 +196,16 @@ export interface LearntAnswer {
   rows: number;
 }
 
+/** Moves old entries of the journal into files beside the database, but the newest `keep`. */
+export interface ArchiveRequest {
+  keep: number;
+}
+
+/** How many entries were moved. */
+export interface ArchiveAnswer {
+  archived: number;
+}
+
 /** Asks how often a policy would explore, without changing anything. */
 export interface PreviewRequest {
   /** As in Python: Infex(LinUCB, every(50)). Or: What infex.to_record(...) gives. */

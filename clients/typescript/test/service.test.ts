@@ -113,4 +113,5 @@ test("a study begins with a log, and as an apprentice", async () => {
   const first = await study.ask("o1", { unit: "alice" });
   const second = await study.ask("o2", { unit: "alice" });
   assert.deepEqual([first.label, second.label, second.reason], ["juice", "juice", "sticky"]);
+  assert.ok((await study.archive(1)) > 0);
 });

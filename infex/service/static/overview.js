@@ -22,7 +22,7 @@ function stacked(heads, rows, label) {
   return host;
 }
 
-const clock = (at) => new Date(at * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+export const clock = (at) => new Date(at * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 // The answer in a few words, and the sentences behind it.
 function worth(study, { lift }) {

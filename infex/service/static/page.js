@@ -10,10 +10,14 @@ export function may(scope) {
   return state.scopes.includes(scope);
 }
 
+function authorization() {
+  const token = sessionStorage.getItem("infex token");
+  return token ? { Authorization: `Bearer ${token}` } : {};
+}
+
 // An answer as data; what is refused is thrown in the words of the service.
 export async function ask(path, body) {
-  const headers = {}, token = sessionStorage.getItem("infex token");
-  if (token) headers.Authorization = `Bearer ${token}`;
+  const headers = authorization();
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const answer = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body) });
   const data = await answer.json();
@@ -32,10 +36,8 @@ function say(word, style) {
 
 // Reads server-sent events by fetch, for an EventSource could not send a token.
 async function listen() {
-  const headers = {}, token = sessionStorage.getItem("infex token");
-  if (token) headers.Authorization = `Bearer ${token}`;
   state.stream = new AbortController();
-  const answer = await fetch("/v1/events", { headers, signal: state.stream.signal });
+  const answer = await fetch("/v1/events", { headers: authorization(), signal: state.stream.signal });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   const reader = answer.body.getReader(), decoder = new TextDecoder();
   let waiting = "";
@@ -85,7 +87,7 @@ function show(anew) {
   const name = chosen(), study = state.studies.find((each) => each.name === name);
   document.title = name ? `${name} · infex` : "infex";
   if (name && study) {
-    if (anew || main.dataset.shows !== name) openStudy(main, study, { ask, may });
+    if (anew || main.dataset.shows !== name) openStudy(main, study);
     else refreshStudy(study);
     main.dataset.shows = name;
     return;

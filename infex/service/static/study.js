@@ -1,9 +1,9 @@
 // One study: an overview, then for the operator when it explores, what it plays, why, and what an admin may change.
 import { draw, duration, make, number, table, watchWide } from "/chart.js";
-import { drawAttention, drawSegments, drawWinners, drawWorth, money } from "/overview.js";
-import { figure } from "/page.js";
+import { clock, drawAttention, drawSegments, drawWinners, drawWorth, money } from "/overview.js";
+import { ask, figure, may } from "/page.js";
 
-let here = null; // what is shown: the study, its places on the page, and how to ask
+let here = null; // what is shown: the study, and its places on the page
 const MOST_ARMS = 7, MOST_ROWS = 12, FEW_ROWS = 15, MANY_ROWS = 200;
 const HOUR = 3600, DAY = 24 * HOUR;
 const OVERVIEW = [
@@ -23,8 +23,8 @@ const PANELS = [
   ["changes", "Changes, and what was skipped", "full"],
 ];
 
-export function openStudy(main, study, tools) {
-  here = { study, ...tools, places: {}, filters: {}, rows: "", most: FEW_ROWS };
+export function openStudy(main, study) {
+  here = { study, places: {}, filters: {}, most: FEW_ROWS };
   const place = (name, title, style) => {
     const host = make("div", { id: name }, [...OVERVIEW, ...PANELS].some((panel) => panel[0] === name) ? make("p", { class: "small soft" }, "asking the service …") : null);
     here.places[name] = host;
@@ -36,10 +36,10 @@ export function openStudy(main, study, tools) {
     here.places.head,
     make("div", { class: "panels" }, ...OVERVIEW.map((panel) => place(...panel))),
     make("h2", { class: "apart" }, "For the operator"),
-    make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions, without those held out", "full"), here.may("admin") ? place("admin", "Change", "full") : null),
+    make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions, without those held out", "full"), may("admin") ? place("admin", "Change", "full") : null),
   );
   drawFilters();
-  if (here.may("admin")) drawAdmin();
+  if (may("admin")) drawAdmin();
   refreshStudy(study);
 }
 
@@ -49,8 +49,8 @@ export async function refreshStudy(study) {
   drawHead(study);
   try {
     const path = `/v1/studies/${encodeURIComponent(study.name)}`, some = mine.filters;
-    const decisions = (wanted) => mine.ask(`${path}/decisions?${new URLSearchParams({ most: 200, ...wanted })}`);
-    const [past, all, chosen] = await Promise.all([mine.ask(`${path}/past`), decisions({}), Object.keys(some).length ? decisions(some) : null]);
+    const decisions = (wanted) => ask(`${path}/decisions?${new URLSearchParams({ most: 200, ...wanted })}`);
+    const [past, all, chosen] = await Promise.all([ask(`${path}/past`), decisions({}), Object.keys(some).length ? decisions(some) : null]);
     if (here !== mine) return;
     if (past.spans.length) drawPast(study, past, all);
     else sayInPanels(past.entries < study.figures.entries ? "The journal is being read." : "No decision yet.");
@@ -191,7 +191,7 @@ function drawDays(study) {
 
 function drawChanges(past) {
   const skipped = Object.entries(past.skipped).map(([reason, count]) => make("li", {}, `${number(count)} × ${reason}`));
-  const changes = past.amendments.slice(-8).reverse().map((each) => make("li", {}, `${new Date(each.at * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}: ${each.what}. ${each.reason}`));
+  const changes = past.amendments.slice(-8).reverse().map((each) => make("li", {}, `${clock(each.at)}: ${each.what}. ${each.reason}`));
   here.places.changes.replaceChildren(
     make("p", { class: "small" }, "Explorations that were due and did not happen:"), skipped.length ? make("ul", { class: "small" }, ...skipped) : make("p", { class: "small soft" }, "none"),
     make("p", { class: "small" }, "Amendments, the newest first:"), changes.length ? make("ul", { class: "small" }, ...changes) : make("p", { class: "small soft" }, "none"));
@@ -242,7 +242,7 @@ async function showWhy(key) {
   dialog.replaceChildren(make("div", { class: "top" }, make("h2", { id: "why-title" }, `Why ${key}?`), make("button", { onclick: () => dialog.close() }, "Close")), body);
   dialog.showModal();
   try {
-    const { why } = await here.ask(`/v1/studies/${encodeURIComponent(here.study.name)}/explain/${encodeURIComponent(key)}`);
+    const { why } = await ask(`/v1/studies/${encodeURIComponent(here.study.name)}/explain/${encodeURIComponent(key)}`);
     drawWhy(body, why);
   } catch (error) {
     body.replaceChildren(make("p", { role: "alert" }, error.message));
@@ -284,7 +284,7 @@ function drawAdmin() {
       return;
     }
     try {
-      const study = await here.ask(`${path}/amendments`, { ...body, reason: reason.value.trim() });
+      const study = await ask(`${path}/amendments`, { ...body, reason: reason.value.trim() });
       said.textContent = words;
       reason.value = "";
       policy.value = study.policy;
@@ -295,7 +295,7 @@ function drawAdmin() {
   };
   const preview = async () => {
     try {
-      const shown = await here.ask(`${path}/preview`, { policy: policy.value });
+      const shown = await ask(`${path}/preview`, { policy: policy.value });
       const word = (count) => (count === null ? "an unknown number of" : number(count));
       said.textContent = `In the next ${number(shown.rounds)} rounds (${shown.basis}): ${word(shown.explorations)} explorations; as it is now, ${word(shown.now)}.`;
     } catch (error) {

@@ -139,9 +139,6 @@ def open_store(url: str, reading: bool = False) -> Store:
 @contextlib.contextmanager
 def reading(url: str, name: str | None = None) -> Iterator[Store]:
     """The store at a URL, to be read beside the process that has it open; the study `name` must be there."""
-    path = sqlite_path(url)
-    if path is not None and not path.exists():
-        raise InvalidSetting(f"there is no file {path}")
     with contextlib.closing(open_store(url, reading=True)) as store:
         if name is not None and store.end(name) == BEGINNING:
             known = ", ".join(store.names()) or "none"

@@ -82,16 +82,14 @@ class SQLiteStore:
 
     A writer has it for itself: another process is told which one that is. With `reading` any number of
     processes look at it, beside the writer. Everything is on disk when a call returns (a write-ahead log,
-    synchronous in full). `vfs` and `exclusive` are for tests: a file system that fails, and no shared memory.
+    synchronous in full). `vfs` is for tests: a file system that fails, and which has no shared memory.
     """
 
     shared = False
 
-    def __init__(
-        self, path: str | Path, *, reading: bool = False, vfs: str | None = None, exclusive: bool = False
-    ) -> None:
+    def __init__(self, path: str | Path, *, reading: bool = False, vfs: str | None = None) -> None:
         self.path = Path(path)
-        self._reading, self._vfs, self._exclusive = reading, vfs, exclusive
+        self._reading, self._vfs = reading, vfs
         self._process = os.getpid()
         self._suspect = False  # did a write fail? Then what is on disk is looked at before the next
         self._disconnected = False  # since a failed write, and could not be connected anew?
@@ -101,7 +99,7 @@ class SQLiteStore:
         refuse_old_sqlite()
         self._process_lock = None if reading else ProcessLock(self.path)
         self._write_lock = threading.RLock()
-        self._read_lock = self._write_lock if reading or exclusive else threading.RLock()
+        self._read_lock = self._write_lock if reading or vfs is not None else threading.RLock()
         try:
             with _named(self.path):
                 self._open()
@@ -114,7 +112,7 @@ class SQLiteStore:
         self._writer = self._connected()
         self._reader = self._writer
         if self._read_lock is not self._write_lock:
-            self._reader = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=self._vfs)
+            self._reader = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
             self._reader.set_busy_timeout(BUSY_MILLISECONDS)
 
     def _connected(self) -> apsw.Connection:
@@ -130,7 +128,7 @@ class SQLiteStore:
             connection.set_busy_timeout(BUSY_MILLISECONDS)
             _refuse_foreign(connection, self.path, empty=not self._reading)
             if not self._reading:
-                _prepare(connection, self._exclusive)
+                _prepare(connection, exclusive=self._vfs is not None)
         except BaseException:
             connection.close()
             raise

@@ -24,7 +24,7 @@ POLICIES: list[Any] = [
     Uniform(),
     EpsilonGreedy(),
     LinUCB(),
-    LinUCB(ties="random"),
+    LinUCB(ties="random", radius="mixture"),
     LinTS(),
     LinTS(sampling="spherical", scale=0.2),
     Infex(LinUCB(), every(5)),

@@ -116,7 +116,7 @@ BUILT_IN: list[Any] = [
     HybridTS(),
     Softened(LinUCB(), 0.2),
     Infex(LinUCB(), guarded(every(2), 5.0)),
-    Infex(LinUCB(), until_certain(every(2), scale=0.1)),
+    Infex(LinUCB(), until_certain(every(2), scale=0.1, radius="mixture")),
     Infex(LinTS(), paused(every(2), listed(range(20, 40)), "make up"), data="own"),
 ]
 
