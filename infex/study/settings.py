@@ -33,6 +33,7 @@ from infex.errors import (
 )
 from infex.models.pending import narrows
 from infex.policies.base import checked, policy_info
+from infex.policies.layered import AwaitingPolicy
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
 from infex.study.assigned import check_holdout_policy
 from infex.study.events import MICROSECONDS
@@ -151,6 +152,7 @@ def settings_to_plain(given: Mapping[str, object]) -> Settings:
     if unknown := sorted(set(given) - set(every)):
         known = ", ".join(sorted(every))
         raise InvalidSetting(f"a study has no setting {unknown[0]!r}; it has {known}")
+    _refuse_awaiting(given.get("policy"))
     return {name: setting_to_plain(name, value) for name, value in (every | dict(given)).items()}
 
 
@@ -172,8 +174,19 @@ def object_to_plain(thing: object) -> Any:
     return kept
 
 
+def _refuse_awaiting(policy: object) -> None:
+    """Refuses a policy for which no reward may be late, erased or another's: it would decide no more."""
+    chain = () if policy is None else policy_info(checked("policy", policy)).chain
+    if any(isinstance(link, AwaitingPolicy) for link in chain):
+        raise InvalidSetting(
+            f"{label_of(policy)} must be told the reward of each decision before its next one, and keeps the "
+            "last one's features: a study has rewards that are late, and units that are erased"
+        )
+
+
 def policy_to_plain(policy: object) -> Any:
     """A policy that takes over; NoRecord says why it cannot be made again from the journal alone."""
+    _refuse_awaiting(policy)
     kept = object_to_plain(policy)
     if kept["record"] is None and "by" not in kept:
         reference_to(policy)  # which says why not

@@ -24,6 +24,7 @@ from infex.errors import (
     UnknownDecision,
     UnknownStudy,
 )
+from infex.policies import EXP2, SupLinUCB
 from infex.study import snapshot
 from infex.study.stores.base import reading
 from infex.study.stores.sqlite import SQLiteStore
@@ -615,3 +616,15 @@ def test_a_pause_lasts_until_exploring_is_resumed_whatever_policy_comes(tmp_path
         study.amend(policy=infex.Infex(infex.LinUCB(), infex.every(1)), explore=True, reason="at once")
         assert study.ask("now").explored
         assert replayed(study) == study.digest()
+
+
+@pytest.mark.parametrize("policy", [SupLinUCB(horizon=100), EXP2(rate=0.1)], ids=["SupLinUCB", "EXP2"])
+def test_a_policy_that_cannot_wait_for_a_reward_is_refused(tmp_path: Path, policy: infex.Policy) -> None:
+    for given in (policy, infex.Infex(policy, infex.every(3), data="own")):
+        with pytest.raises(InvalidSetting, match="rewards that are late"):
+            shop(tmp_path, policy=given)
+    assert infex.studies(url_in(tmp_path)) == []
+    with shop(tmp_path) as study:
+        with pytest.raises(InvalidSetting, match="rewards that are late"):
+            study.amend(policy=policy, reason="to try it")
+        assert study.metrics()["amendments"] == 0
