@@ -52,6 +52,7 @@ from infex.service.schemas import (
     plain_figures,
 )
 from infex.service.studies import ServedStudy, StoreHealth, Studies
+from infex.study.state import RewardState
 from infex.version import __version__
 
 ENCODER = msgspec.json.Encoder()
@@ -65,7 +66,7 @@ BYTES_AT_ONCE = 1_000_000  # of a file that is sent
 FILTERS = {
     "arm": SHORT_TEXT,
     "reason": SHORT_TEXT,
-    "state": SHORT_TEXT,
+    "state": {"type": "string", "enum": [state.value for state in RewardState]},
     "explored": FLAG,
     "most": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
 }
@@ -465,12 +466,19 @@ def refuse_scope(request: Request, scope: Scope) -> None:
         raise Refused(403, "ScopeTooSmall", "the token does not allow this", f"a token with {scope}")
 
 
+def refuse_query(request: Request, query: Mapping[str, Any]) -> None:
+    """Refuses names that an endpoint does not declare, and values that are none of those it lists."""
+    for name, value in request.query_params.multi_items():
+        if name not in query:
+            raise InvalidBody("unknown name in the query", field=name[:60], expected=" or ".join(query))
+        listed = query[name].get("enum", [value])
+        if value not in listed:
+            raise InvalidBody(f"{name} is not one of its values", field=name, expected=" or ".join(listed))
+
+
 def _flag(request: Request, name: str, default: bool) -> bool:
     """What a query says of a flag."""
-    text = request.query_params.get(name, "true" if default else "false")
-    if text not in FLAG["enum"]:
-        raise InvalidBody(f"{name} is neither true nor false", field=name, expected="true or false")
-    return text == "true"
+    return bool(request.query_params.get(name, "true" if default else "false") == "true")
 
 
 @final
