@@ -89,7 +89,7 @@ def test_decisions_inside_wait_are_left_out_whether_they_were_told_or_not(tmp_pa
         assert (early.decisions, early.held_decisions, early.low) == (0, 0, None)
         assert early.left_out == 400
         assert early.problem is not None
-        assert "wait" in early.problem
+        assert "younger than the study's wait of 1 day." in early.problem
         clock.now += DAY
         whole = study.lift()
         sell(study, 300, seed=2, start=400)
