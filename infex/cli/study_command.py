@@ -161,11 +161,24 @@ def _entry(row: dict[str, Any], contents: bool) -> str:
 @_place
 @click.option("--settings", type=FILE, required=True, help="JSON with the fields of POST /v1/studies.")
 @click.option("--learn-from", type=FILE, help="A log, whose rewards are learnt before the first decision.")
+@click.option("--arm", default="arm", show_default=True, help="The column of arms in that log.")
+@click.option("--reward", default="reward", show_default=True, help="The column of rewards.")
+@click.option("--unit", default="unit", show_default=True, help="The column of units, if there is one.")
 @_json
 def open_study(
-    url: str, name: str, token: str | None, settings: Path, learn_from: Path | None, json_wanted: bool
+    url: str,
+    name: str,
+    token: str | None,
+    settings: Path,
+    learn_from: Path | None,
+    arm: str,
+    reward: str,
+    unit: str,
+    json_wanted: bool,
 ) -> None:
     """Begins the study NAME, or finds it, if it has these settings.
+
+    Columns of contexts in a log are called as the study's table calls them.
 
     \b
     {"policy": "Infex(LinUCB, every(50))", "arms": [[1, 0], [0, 1]], "labels": ["tea", "juice"]}
@@ -180,7 +193,9 @@ def open_study(
     if not isinstance(given, dict):
         raise InvalidSetting(f"{settings} must have an object of JSON, with the settings by name")
     request = BodyDecoder(StudyRequest).decode(json.dumps(given | {"name": name}).encode())
-    with _opened(url, name, token, False, learn_from=learn_from, **request.settings()) as opened:
+    with _opened(url, name, token, False, **request.settings()) as opened:
+        if learn_from is not None:
+            opened.learn_from(learn_from, arm=arm, reward=reward, unit=unit)
         entries = opened.metrics()["entries"]
     _say({"study": name, "entries": entries}, json_wanted, [f"{name}: {entries} entries"])
 

@@ -70,6 +70,7 @@ FILTERS = {
     "explored": FLAG,
     "most": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
 }
+COLUMNS = {name: SHORT_TEXT | {"default": name} for name in ("arm", "reward", "unit")}
 PAGE_FILES = {
     "/": ("infex.service", "static/page.html", "text/html; charset=utf-8"),
     "/page.js": ("infex.service", "static/page.js", "text/javascript; charset=utf-8"),
@@ -188,7 +189,7 @@ class Routes:
         )  # fmt: skip
         yield Endpoint(
             method="POST", path=f"{STUDY}/log", scope=Scope.ADMIN, respond=self.learn_from,
-            takes_file=True, gives=LearntAnswer,
+            takes_file=True, gives=LearntAnswer, query=COLUMNS,
         )  # fmt: skip
         yield Endpoint(
             method="POST", path=f"{STUDY}/archive", scope=Scope.ADMIN, respond=self.archive,
@@ -327,8 +328,9 @@ class Routes:
     async def learn_from(self, request: Request) -> Response:
         """Learns all rewards of a log, a file of Parquet or CSV, before the first decision.
 
-        Each row is an entry of the journal. The same log again changes nothing; if it breaks off, nothing is
-        decided until all of it is learnt.
+        `arm`, `reward` and `unit` name its columns; those of contexts are called as the study's are. Each row
+        is an entry of the journal. The same log again changes nothing; if it breaks off, nothing is decided
+        until all of it is learnt.
         """
         study = (await self._study(request)).study
         with _private_folder() as folder:
@@ -336,7 +338,7 @@ class Routes:
             with open(path, "wb") as file:
                 await self._receive(request, file.write, self._limits.log, LONGEST_UPLOAD)
             try:
-                rows = await self._alone(study.learn_from, path)
+                rows = await self._alone(partial(study.learn_from, path, **request.query_params))
             except InvalidLog as error:
                 raise InvalidLog(str(error).removeprefix(f"{path}: ")) from error
         return answer(LearntAnswer(rows=rows))

@@ -351,6 +351,7 @@ OPERATIONS: list[list[str]] = [
     ["verify", "SHOP"],
     ["export", "SHOP", "--out", "OUT"],
     ["metrics", "SHOP"],
+    ["archive", "SHOP", "--keep", "20"],
 ]
 REFUSED: list[list[str]] = [
     ["correct", "SHOP", "nobody", "1"],
@@ -533,3 +534,34 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         assert "No such file" in " ".join(said.split())
     settings.write_bytes(b"\xff\xfe\xff")
     assert "must be JSON" in words_of("open", url_in(tmp_path), "x", "--settings", settings, code=2)
+
+
+PRICES = {
+    "policy": "Infex(LinUCB, every(3))",
+    "features": infex.to_record(features.disjoint(["9.99", "10", "14.99"], context=VISITOR)),
+}
+PAST = "price,profit,customer,age,country\n9.99,0.5,ann,30,FR\n10,1,ben,40,DE\n10,0.25,ann,50,FR\n"
+
+
+def test_columns_of_a_log_are_named_and_labels_may_look_like_numbers(tmp_path: Path) -> None:
+    settings, log, other = (tmp_path / name for name in ("settings.json", "log.csv", "other.csv"))
+    settings.write_text(json.dumps(PRICES))
+    log.write_text(PAST)
+    other.write_text(PAST.replace("\n9.99,", "\n8,"))
+    (tmp_path / "alone").mkdir()
+    told = infex.Bandit(features=features.disjoint(["9.99", "10", "14.99"], context=VISITOR), policy=POLICY)
+    rows = [{"age": 30, "country": "FR"}, {"age": 40, "country": "DE"}, {"age": 50, "country": "FR"}]
+    told.learn(rows, ["9.99", "10", "10"], [0.5, 1.0, 0.25])
+    names = ("--arm", "price", "--reward", "profit", "--unit", "customer")
+    with served(tmp_path) as served_at:
+        for url in (served_at, f"sqlite:///{tmp_path}/alone/shop.db"):
+            begin = ("open", url, "shop", "--settings", settings, "--learn-from")
+            refused = " ".join(words_of(*begin, log, code=2).split())
+            assert "none is called 'arm': name the one it is; there are price, profit" in refused
+            assert "'8'" in words_of(*begin, other, *names, code=2)
+            assert run(*begin, log, *names)["entries"] == 5
+            assert run("forget", url, "shop", "nobody") == {"erased": 0}
+    for folder in (tmp_path, tmp_path / "alone"):
+        with Study.open(f"sqlite:///{folder}/shop.db", "shop") as study:
+            np.testing.assert_allclose(study.bandit().theta, told.theta, rtol=1e-12)
+            assert study.forget("ann") == 2
