@@ -136,6 +136,8 @@ class Client:
         """Begins a study with the settings of `infex.Study.open`, or finds it, if it has these settings."""
         learn_from = settings.pop("learn_from", None)
         plain = {word: _setting(word, value) for word, value in settings.items() if value is not None}
+        if learn_from is not None:
+            plain["awaits_log"] = True
         self._transport.call("POST", "/v1/studies", {"name": name} | plain)
         study = self.study(name)
         if learn_from is not None:
@@ -274,7 +276,7 @@ class RemoteStudy:
         states = {each["key"]: str(each["state"]) for each in answers}
         return [states.get(key, "fallback") for key in keys]
 
-    def learn_from(self, source: object, *, seconds: float = LONG_WORK, **columns: str) -> int:
+    def learn_from(self, /, source: object, *, seconds: float = LONG_WORK, **columns: str) -> int:
         """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
 
         `arm`, `reward` and `unit` name columns of a file, as for `Study.learn_from`. It is sent until it

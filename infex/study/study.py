@@ -53,6 +53,7 @@ from infex.study.events import LOG_KEY, MICROSECONDS, LearntLog, Observation
 from infex.study.executor import Executor
 from infex.study.explain import Explanation, explain
 from infex.study.export import Exported, export
+from infex.study.journal import BEGINNING
 from infex.study.lift import Lift, lift_of
 from infex.study.metrics import count_by_age
 from infex.study.pause import Limit, is_paused, limits_of
@@ -129,6 +130,8 @@ class Study:
             raise InvalidSetting(f"the name of a study must be a text, got {name!r}")
         store = claim_store(url, name)
         try:
+            if learn_from is not None and store.end(name) == BEGINNING:
+                settings = {**settings, "awaits_log": True}  # nothing is decided if that fails
             given = with_own_learner(settings)
             state, mark = open_state(store, name, given, int(clock() * MICROSECONDS))
             study = Study(url, name, Executor(store, name, state, mark, clock))
