@@ -276,7 +276,7 @@ class RemoteStudy:
         states = {each["key"]: str(each["state"]) for each in answers}
         return [states.get(key, "fallback") for key in keys]
 
-    def learn_from(self, source: object, *, seconds: float = LONG_WORK, **columns: str) -> int:
+    def learn_from(self, /, source: object, *, seconds: float = LONG_WORK, **columns: str) -> int:
         """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
 
         `arm`, `reward` and `unit` name columns of a file, as for `Study.learn_from`. It is sent until it

@@ -193,7 +193,8 @@ def open_study(
     if not isinstance(given, dict):
         raise InvalidSetting(f"{settings} must have an object of JSON, with the settings by name")
     request = BodyDecoder(StudyRequest).decode(json.dumps(given | {"name": name}).encode())
-    with _opened(url, name, token, False, **request.settings()) as opened:
+    awaited = {} if learn_from is None else {"awaits_log": True}
+    with _opened(url, name, token, False, **request.settings() | awaited) as opened:
         if learn_from is not None:
             opened.learn_from(learn_from, arm=arm, reward=reward, unit=unit)
         entries = opened.metrics()["entries"]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,12 +32,12 @@ class WarmStart(NamedTuple):
     rows: Sequence[Row]
 
 
-def warm_start_of(source: object, bandit: Bandit, columns: Mapping[str, str] | None = None) -> WarmStart:
+def warm_start_of(source: object, bandit: Bandit, columns: Mapping[str, Any] | None = None) -> WarmStart:
     """What a bandit can learn from a log, or from a file of one; decisions of its holdout are left out.
 
-    Arms are matched by their labels, where the bandit's arms have labels, and else by their indices.
-    `columns` are names of columns of a file, for `read`. The bandit learns all of it here, to see whether it
-    can: it is a copy that is thrown away.
+    Arms are matched by their labels, where the bandit's arms have labels, and else by their indices. The
+    bandit learns all of it here, to see whether it can: it is a copy that is thrown away. `columns` are names
+    of columns of a file, for `read`.
     """
     log = _log_of(source, bandit, columns or {}).without_held_out()
     places = np.flatnonzero(log.rewarded)
@@ -71,7 +71,7 @@ def log_named(rows: Sequence[Row], marks: Sequence[int] = ()) -> LearntLog:
     return LearntLog(v=CONTENT_VERSION, digest=found.hexdigest(), rows=len(rows), marks=list(marks))
 
 
-def _log_of(source: object, bandit: Bandit, columns: Mapping[str, str]) -> Log:
+def _log_of(source: object, bandit: Bandit, columns: Mapping[str, Any]) -> Log:
     if isinstance(source, Log):
         return source
     if not isinstance(source, str | os.PathLike):
