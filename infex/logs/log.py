@@ -42,7 +42,8 @@ SUM_TOLERANCE = 1e-9  # by which propensities may miss 1
 class LogFacts:
     """What holds for all rows of a log; None means unknown.
 
-    `policy` and `schedule` are expressions. `period` is the block length m of a schedule that explores in one
+    `policy` and `schedule` are expressions, unknown if they changed (a column `policy` then tells which one
+    was in force). `period` is the block length m of a schedule that explores in one
     round of each block: jittered(m), every(m). `penalty`, `noise` and `bound` are the bandit's; `rewards` is
     the smallest and the largest possible reward. `seed` is the bandit's, and `estimator` the expression of
     what it used in place of ridge. `encoded` says that contexts are stored as the map's encoder made them.
@@ -168,6 +169,26 @@ class Log:
     def rewarded(self) -> Bools:
         """Whether each round has a reward, (n,)."""
         return ~np.isnan(self.reward)
+
+    @property
+    def own_unit(self) -> NDArray[Any] | None:
+        """The unit of each row, (n,), where a row without a unit is one of its own; None if none is known.
+
+        >>> log = Log(arm=[0, 1, 1], reward=[1.0, 0.0, 0.0], unit=["ann", None, None])
+        >>> len(set(log.own_unit.tolist()))
+        3
+        """
+        if self.unit is None:
+            return None
+        nameless = np.not_equal(self.unit, self.unit)  # NaN
+        nameless |= np.array([each is None for each in self.unit], dtype=bool)
+        if not nameless.any():
+            return self.unit
+        found = self.unit.astype(str).astype(object)
+        for row in np.flatnonzero(nameless):
+            stream = "" if self.stream is None else self.stream[row]
+            found[row] = f"\0{stream}\0{self.round[row]}"
+        return found.astype(str)
 
     @property
     def inverse_kept(self) -> Floats | None:

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,7 +217,10 @@ def rows_to_log(
     columns |= _array_columns(rows)
     if "offers" not in columns:
         columns |= {"arms": header.arms, "features": header.features}
-    return Log(**columns, labels=header.labels, facts=header.facts)
+    facts = header.facts
+    if "policy" in columns["others"]:
+        facts = replace(facts, policy=None, schedule=None, period=None)
+    return Log(**columns, labels=header.labels, facts=facts)
 
 
 def _other_columns(rows: Sequence[LogRow], rewards: Sequence[LogReward]) -> dict[str, NDArray[Any]]:
