@@ -75,6 +75,11 @@ class LogFacts:
             object.__setattr__(self, "rewards", reward_range(self.rewards))
 
 
+def former_label(label: Label, n: int) -> str:
+    """What an arm is called that was removed, if its label is in use again; n counts such arms, from 1."""
+    return f"{label} (before, {n})"
+
+
 def reward_range(rewards: object) -> tuple[float, float]:
     """The smallest and the largest reward, checked.
 
@@ -251,6 +256,18 @@ class Log:
         if isinstance(label, bool) or label not in known:
             raise InvalidLog(f"no arm of this log is called {label!r}")
         return known.index(label)  # type: ignore[arg-type]
+
+    def places(self, label: Label) -> Integers:
+        """The index of the arm with this label, then those of arms that had it before and were removed.
+
+        >>> log = Log(arm=[2, 0], reward=[1.0, 0.0], labels=("tea", "milk", "tea (before, 1)"))
+        >>> log.places("tea").tolist(), log.places("milk").tolist()
+        ([0, 2], [1])
+        """
+        found, known = [self.place(label)], self.labels or ()
+        while (former := former_label(label, len(found))) in known:
+            found.append(known.index(former))
+        return np.array(found, dtype=np.int64)
 
     def __str__(self) -> str:
         missing = int((~self.rewarded).sum())

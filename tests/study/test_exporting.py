@@ -180,3 +180,30 @@ def test_decisions_without_a_unit_are_evaluated_as_units_of_their_own(tmp_path: 
         assert in_parts["now"] == whole["now"]
         for name in found:
             assert found[name].bounds == expected[name].bounds
+
+
+@pytest.mark.parametrize(
+    "features", [None, infex.features.disjoint(["a", "b", "c"], 2)], ids=["fixed", "map"]
+)
+def test_a_label_means_the_arm_that_had_it_in_each_round(tmp_path: Path, features: Any) -> None:
+    """An arm that was removed and added again under its label is evaluated by this label."""
+    policy = infex.Infex(infex.policies.Uniform(), infex.jittered(3))
+    settings = {"features": features} if features else {"arms": np.eye(3), "labels": ["a", "b", "c"]}
+    more: dict[str, Any] = {"context": [0.5, 0.5]} if features else {}
+    rng = np.random.default_rng(3)
+    with shop(tmp_path, policy=policy, holdout=0.5, holdout_policy="uniform", **settings) as study:
+        for n in range(300):
+            if n == 150:
+                study.remove_arms(["b"], reason="its price changes")
+                again = ["b"] if features else [[0.0, 0.5, 0.0]]
+                study.add_arms(again, **({} if features else {"labels": ["b"]}), reason="it has")
+            study.ask(f"k{n}", unit=f"u{n}", durable=False, **more)
+            study.tell(f"k{n}", float(rng.random()), durable=False)
+        study.export(tmp_path / "log.parquet")
+    log = read(tmp_path / "log.parquet")
+    assert log.held_out is not None
+    held = log.take(log.held_out)
+    called = held.others["label"] == "b"
+    found = evaluate(held, {"b": "b"}, estimator="snips")["b"]
+    assert held.count == 4
+    assert found.value == pytest.approx(held.reward[called].mean(), rel=1e-12)
