@@ -36,6 +36,7 @@ from infex.policies.base import DEFAULT_DELTA, InfexState, hook
 from infex.policies.choice import Reason, check_policy_state
 from infex.policies.conservative import Conservative, ConservativeState
 from infex.policies.controls import Guarded, GuardedState, Limited, Paused
+from infex.policies.doubt import Doubtful, Ledger, LedgerState
 from infex.policies.ensemble import EnsembleState
 from infex.policies.exp2 import WeightsState
 from infex.policies.greedy import GreedyFirstState
@@ -126,6 +127,8 @@ MADE = (
     Entry("budget", Limited, policies.budget),
     Entry("guarded", Guarded, policies.guarded),
     Entry("conservative", Conservative, policies.conservative),
+    Entry("doubtful", Doubtful, policies.doubtful),
+    Entry("ledger", Ledger, policies.ledger),
     Entry("until_certain", UntilCertain, policies.until_certain),
     Entry("paused", Paused, policies.paused, _paused),
     Entry("catching_up", Paused, policies.catching_up, _catching_up),
@@ -625,6 +628,7 @@ POLICY_STATES: dict[str, type[Any]] = {  # by the names that files have
     "Switched": SwitchingState,
     "GuardedState": GuardedState,
     "CertainState": CertainState,
+    "LedgerState": LedgerState,
     "ConservativeState": ConservativeState,
     "EnsembleState": EnsembleState,
     "PhaseState": PhaseState,

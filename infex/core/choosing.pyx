@@ -3,7 +3,7 @@
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport exp, fabs, hypot, log, log1p, sqrt
+from libc.math cimport M_SQRT1_2, erfc, exp, fabs, hypot, log, log1p, sqrt
 from numpy.random.c_distributions cimport random_bounded_uint64, random_standard_normal
 
 from infex.core.ridge cimport (
@@ -15,6 +15,7 @@ cdef extern from "<math.h>" nogil:
     double pow(double x, double y)
     double INFINITY
 
+cdef double INVERSE_ROOT = 0.3989422804014327  # 1/sqrt(2 pi)
 cdef double SINGULAR = 1e-12           # of the trace: an eigenvalue below it is rounding
 cdef double FAR_FROM_SINGULAR = 1e-11
 cdef double ROUNDED = 1e-12            # of n: more than rounding changes of an eigenvalue of n rewards
@@ -118,6 +119,37 @@ def divergence_indices(const double[::1] gaps, const double[::1] reaches):
     cdef double[::1] out = np.empty(K)
     for k in range(K):
         out[k] = divergence_index(gaps[k], reaches[k])
+    return np.asarray(out)
+
+
+cdef double gain(double gap, double reach) noexcept nogil:
+    """reach psi(gap/reach), psi(z) = phi(z) - z Phi(-z): the mean of max(X, 0) of a normal X with mean -gap and deviation reach.
+
+    From z = 3 on, as both terms of psi nearly cancel, psi = phi c/(z + c) with c = 1/(z + 2/(z + 3/(z + ...))).
+    """
+    cdef double z, c = 0.0, density
+    cdef int64_t n
+    if reach <= 0.0:
+        return 0.0
+    z = gap / reach
+    density = INVERSE_ROOT * exp(-0.5 * z * z)
+    if z < 3.0:
+        return reach * (density - 0.5 * z * erfc(z * M_SQRT1_2))
+    if density == 0.0:
+        return 0.0
+    for n in range(40, 0, -1):
+        c = n / (z + c)
+    return reach * (density * c / (z + c))
+
+
+def gains(const double[::1] gaps, const double[::1] reaches):
+    """`gain` of every arm, (K,)."""
+    cdef int64_t K = gaps.shape[0], k
+    if reaches.shape[0] != K:
+        raise ValueError(f"there must be {K} reaches, got {reaches.shape[0]}")
+    cdef double[::1] out = np.empty(K)
+    for k in range(K):
+        out[k] = gain(gaps[k], reaches[k])
     return np.asarray(out)
 
 

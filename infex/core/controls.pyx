@@ -2,24 +2,28 @@
 
 import numpy as np
 
+from libc.math cimport log, sqrt
+
+from infex.core.choosing cimport gain
+from infex.core.ridge cimport larger
 from infex.core.runs cimport check_rounds
 
 
 cdef class Control:
     """One of them.
 
-    `makes_up`: is a round that it keeps from exploring made up for later? `limit` is that of explorations or of their
-    estimated loss, over the last `over` rounds, or all if that is 0. `noise`, `bound`, `delta`, `scale` and
+    `makes_up`: is a round that it keeps from exploring made up for later? `limit` is that of explorations, of their
+    estimated loss or of a ledger, over the last `over` rounds, or all if that is 0. `noise`, `bound`, `delta`, `scale` and
     `mixture` are of the confidence radius.
     """
 
     def __cinit__(self, ControlKind kind, bint makes_up=False, double limit=0.0, int64_t over=0, double noise=0.0,
                   double bound=0.0, double delta=1.0, double scale=0.0, bint mixture=False):
-        if not LIMITS <= kind <= PAUSES:
+        if not LIMITS <= kind <= LEDGER:
             raise ValueError(f"there is no control of kind {<int>kind}")
         if over < 0:
             raise ValueError(f"a control looks back over 0 rounds or more, got {over}")
-        self.state = ControlState(kind, makes_up, False, limit, over, Radius(noise, bound, delta, scale, mixture), 0, 0)
+        self.state = ControlState(kind, makes_up, False, limit, over, Radius(noise, bound, delta, scale, mixture), 0.0, 0.0, 0, 0)
 
 
 cdef class Controls:
@@ -41,6 +45,7 @@ cdef class Controls:
             self.controls[i] = control.state
         self.model, self.count, self.spacing, self.span = model, len(controls), spacing, min(span, horizon)
         self._recent = np.zeros((2, max(self.span, 1)))
+        self._gaps, self._distances = np.zeros(model.arms), np.zeros(model.arms)
 
     cdef int set_pauses(self, pauses, int64_t first, int64_t last) except -1:
         """From round `first` to `last`, `pauses` has the rounds in which each control pauses."""
@@ -66,6 +71,9 @@ cdef class Controls:
             if control.kind == LIMITS:
                 if (self.done if control.over == 0 else self._count_since(t - control.over + 1)) >= control.limit:
                     return NOT_DUE
+            elif control.kind == LEDGER:
+                if self._ledger_rests(control, t, due):
+                    return NOT_DUE
         for i in range(self.count):
             control = &self.controls[i]
             if control.kind == PAUSES:
@@ -76,6 +84,9 @@ cdef class Controls:
                     return i
             elif control.kind == CERTAINTY:
                 if control.stopped or self.model.is_certain(&control.radius):
+                    return i
+            elif control.kind == DOUBT:
+                if self._is_clear(control.radius.noise * sqrt(2.0 * control.radius.scale * log(t + 1.0))):
                     return i
         return MAY_EXPLORE
 
@@ -96,13 +107,19 @@ cdef class Controls:
         What is certain of arms that are drawn anew is certain in this round alone.
         """
         cdef ControlState *by = &self.controls[control]
+        cdef int64_t i
         if (by.kind == CERTAINTY and not self.model.changing) or (by.kind == GUARDS and by.over == 0):
             by.stopped = True
         if due and by.makes_up:
             self.owed += 1
+        for i in range(self.count if due else 0):
+            self.controls[i].total += self.controls[i].stake
 
     cdef void explore(self, int64_t t, bint due, double loss) noexcept nogil:
         """Round t explores, at that estimated loss."""
+        cdef int64_t i
+        for i in range(self.count):
+            self.controls[i].total = 0.0
         self.done += 1
         self.cost += loss
         if not due:
@@ -111,6 +128,29 @@ cdef class Controls:
             self.latest = (self.latest + 1) % self.span
             self._recent[0, self.latest], self._recent[1, self.latest] = t, loss
             self.held = min(self.held + 1, self.span)
+
+    cdef bint _ledger_rests(self, ControlState *ledger, int64_t t, bint due) noexcept nogil:
+        """Does a ledger leave round t to greedy? If it is due, what it is expected to lose is added."""
+        cdef double most = 0.0
+        cdef int64_t k
+        self.model.compare(&self._gaps[0], &self._distances[0])
+        for k in range(self.model.arms):
+            most = larger(gain(self._gaps[k], ledger.radius.noise * self._distances[k]), most)
+        ledger.stake = most
+        if ledger.total + most >= ledger.limit and self._count_since(t - ledger.over + 1) == 0:
+            return False
+        if due:
+            ledger.total += most
+        return True
+
+    cdef bint _is_clear(self, double reach) noexcept nogil:
+        """Is every rival's gap at least `reach` times the width of its difference from the greedy arm?"""
+        cdef int64_t k
+        self.model.compare(&self._gaps[0], &self._distances[0])
+        for k in range(self.model.arms):
+            if self._gaps[k] < reach * self._distances[k]:
+                return False
+        return True
 
     cdef bint _pauses_at(self, int64_t t, int64_t low, int64_t end) noexcept nogil:
         """Is t among the rising rounds `_pauses[low:end]`?"""

@@ -93,7 +93,9 @@ cdef class FixedArmsRun(Outcome):
             if explores:
                 turn += 1
                 arm = choose(&self.base.settings, read, False, NULL, clock + turn if own else t, rng, &explores)
-                explores = explores or not self.always
+                if not self.always:
+                    explores = True
+                    self.different += arm != greedy_arm(s, False, False, NULL)
                 last = t
             else:
                 if greedy >= 0 and greedy == s.run.arm and low < s.run.phi < high:

@@ -82,6 +82,7 @@ cdef class GeneralRun(Outcome):
     cdef LateRewards late                      # None: rewards come at once
     cdef double degrees
     cdef bint always, random_ties, own_clock, keeps_state
+    cdef bint scheduled                        # does the base explore in some rounds, and is the rest greedy by the model?
     cdef int64_t K
     cdef object _reward_rng, _rng
     cdef const double[::1] _noises
@@ -104,6 +105,7 @@ cdef class GeneralRun(Outcome):
         self.base_model = model if explored is None else explored
         self.base, self.degrees, self.steady = base, degrees, steady
         self.always, self.random_ties, self.own_clock = always, random_ties, own_clock
+        self.scheduled = not always and not isinstance(model, LassoModel)
         self._reward_rng, self._rng = reward_rng, rng
         self._noises = np.array(noises, dtype=np.float64)
         if self._noises.shape[0] != self.K:
@@ -183,6 +185,7 @@ cdef class GeneralRun(Outcome):
                 self._offer(&offered[0, 0])
             if explores:
                 self.controls.explore(t, True, 0.0)
+                self.different += self.scheduled and arm != self.model.greedy_arm(False, NULL)
             reward = self._draw(arm, here[arm], &table[0, 0] if self.law == TABLE else NULL, reward_rng)
             if features is None:
                 self._learn(t, arm, explores, reward, self.model.row(arm), True)
@@ -253,6 +256,7 @@ cdef class GeneralRun(Outcome):
                 memcpy(&self._policy_state[0], &self._proposed_state[0], self._policy_state.shape[0] * sizeof(double))
             if explores[0]:
                 self.controls.explore(t, due, loss)
+                self.different += self.scheduled and arm != self.model.greedy_arm(False, NULL)
             return arm
         if verdict >= 0:
             self.controls.skip(verdict, due)

@@ -35,6 +35,7 @@ cdef class Model:
 
     cdef double estimated_loss(self, int64_t arm) noexcept nogil
     cdef bint is_certain(self, const Radius *radius) noexcept nogil
+    cdef void compare(self, double *gaps, double *widths) noexcept nogil
 
 
 cdef class SharedModel(Model):

@@ -12,7 +12,7 @@ from infex.core.choosing cimport (
 )
 from infex.core.estimators cimport descend, lay_out, solve_least_squares, sparse_size
 from infex.core.ridge cimport (
-    absorb, dot, estimates, larger, learn, log_det_ratio, product, square_widths, upper, whole_sums,
+    absorb, distances, dot, estimates, larger, learn, log_det_ratio, product, square_widths, upper, whole_sums,
 )
 
 cdef extern from "<math.h>" nogil:
@@ -78,6 +78,9 @@ cdef class Model:
 
     cdef bint is_certain(self, const Radius *radius) noexcept nogil:
         """Does the greedy arm's lower bound exceed every other arm's upper bound?"""
+
+    cdef void compare(self, double *gaps, double *widths) noexcept nogil:
+        """In `gaps` how far each arm's estimate is below the greedy arm's, in `widths` the width of that difference."""
 
 
 cdef class SharedModel(Model):
@@ -267,6 +270,15 @@ cdef class RegressionModel(SharedModel):
                 top = larger(top, s.room[k])
         return lower > top
 
+    cdef void compare(self, double *gaps, double *widths) noexcept nogil:
+        cdef State *s = self.state
+        cdef int64_t best = self.greedy_arm(False, NULL), k
+        if best < 0:
+            return
+        for k in range(s.K):
+            gaps[k] = larger(s.room[best] - s.room[k], 0.0)
+        distances(s, best, s.room if self.logistic else NULL, s.sample, widths)
+
 
 cpdef double fading_strength(double scale, double of_n, double of_d, double rewards, double dim) noexcept nogil:
     """scale sqrt((of_n log n + of_d log d)/n), the strength of LASSO after n rewards of d features."""
@@ -452,3 +464,14 @@ cdef class DisjointModel(Model):
             else:
                 top = larger(top, self.bank.scores[k] + margin)
         return lower > top
+
+    cdef void compare(self, double *gaps, double *widths) noexcept nogil:
+        cdef int64_t best = self.greedy_arm(False, NULL), k
+        if best < 0:
+            return
+        self.bank.widen(self.context)
+        for k in range(self.arms):
+            gaps[k] = larger(self.bank.scores[best] - self.bank.scores[k], 0.0)
+            widths[k] = 0.0 if k == best else sqrt(
+                self.bank.widths[k] * self.bank.widths[k] + self.bank.widths[best] * self.bank.widths[best]
+            )

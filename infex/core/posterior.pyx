@@ -10,6 +10,7 @@ from infex.core.choosing cimport Radius, radius_at, to_probabilities
 from infex.core.ridge cimport (
     Run,
     best,
+    distances,
     dot,
     estimates,
     is_steep,
@@ -345,6 +346,18 @@ cdef class RidgePosterior:
         if s.run.pulls > 0.0:
             product(x, 1, s.u, s.d, &along)
         return width(square, along, s.run.psi)
+
+    def distances(self, int64_t arm):
+        """The width of every arm's difference from `arm`, |x - x_arm| in V^-1, (K,)."""
+        cdef double *room
+        cdef double *out
+        self.read()
+        s = &self.state
+        if not 0 <= arm < s.K:
+            raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
+        work, found = floats(2 * s.d, &room), floats(s.K, &out)
+        distances(s, arm, self.means if self.logistic else NULL, room, out)
+        return found
 
     def radii(self, double noise, double bound, double delta, bint mixture=False):
         """The confidence radius of all arms: `radius_at`, or `likelihood_radius`."""

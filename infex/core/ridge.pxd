@@ -117,6 +117,7 @@ cdef void absorb(State *s, const double *x, double reward, double weight) noexce
 cdef void whole_sums(const State *s) noexcept nogil
 cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil
 cdef double solve(const State *s, const double *x, double *out) noexcept nogil
+cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil
 cdef void open_run(State *s) noexcept nogil
 cdef void close_run(State *s) noexcept nogil
 cdef void learn(State *s, int64_t arm, double reward) noexcept nogil

@@ -412,6 +412,23 @@ cdef double solve(const State *s, const double *x, double *out) noexcept nogil:
     return width(square, along, psi)
 
 
+cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil:
+    """In `out` the width |x_k - x_arm| in V^-1 of every arm's difference from `arm`; `room` is for 2 d numbers.
+
+    Where estimates are `chances` p, (K,), an arm stands for p (1 - p) x; NULL: they are not.
+    """
+    cdef int64_t d = s.d, K = s.K, i, k
+    cdef double own = 1.0, other = 1.0
+    if chances is not NULL:
+        other = chances[arm] * (1.0 - chances[arm])
+    for k in range(K):
+        if chances is not NULL:
+            own = chances[k] * (1.0 - chances[k])
+        for i in range(d):
+            room[i] = own * s.columns[i * K + k] - other * s.columns[i * K + arm]
+        out[k] = solve(s, room, room + d)
+
+
 cdef void perturb(const State *s, double scale, const double *direction, double *out,
                   double *sums) noexcept nogil:
     """theta + scale M'direction after the run, which stays as it is.

@@ -38,6 +38,7 @@ cdef class Outcome:
     cdef double gap
     cdef readonly double regret_greedy, regret_exploring
     cdef readonly int64_t explored, optimal
+    cdef readonly int64_t different  # rounds of a schedule in which the base played another arm than the greedy one
     cdef readonly object curve, counts, arms, rewards, losses
     cdef int64_t next_round
     cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1

@@ -13,6 +13,7 @@ class Outcome:
     regret_greedy: float
     regret_exploring: float
     explored: int
+    different: int
     optimal: int
     curve: Floats
     counts: Integers

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 PROBLEM_SETTINGS = ("dim", "arms", "horizon")  # beside those that begin with "environment_"
 NAMING_COLUMNS = ("policy", "base", "schedule", "estimator")  # which hold other settings in them
 MEASURED = {*RUN_COLUMNS.names} - {"environment", "policy", *PROBLEM_SETTINGS}
-COMPARED = ("explored", "optimal", "regret_exploring", "regret_greedy", "log_det_ratio")  # beside curves
+COMPARED = (
+    "explored",
+    "different",
+    "optimal",
+    "regret_exploring",
+    "regret_greedy",
+    "log_det_ratio",
+)  # beside curves
 NOT_COMPARED = ("key", "seconds")  # the code and the clock: neither is what a run gave
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 TASK_FORMAT = 4  # raised when the same task comes to play another run
 MEASURES = (  # of a run, by the names of their columns
-    "seed", "horizon", "seconds", "explored", "optimal", "regret_exploring", "regret_greedy", "log_det_ratio",
+    "seed", "horizon", "seconds", "explored", "different", "optimal", "regret_exploring", "regret_greedy",
+    "log_det_ratio",
 )  # fmt: skip
 ROUNDS_OF_A_CHUNK = 100_000  # a tenth of a second, or a second where arms are many
 FEWEST_CHUNKS = 32  # so that all cores are busy and little is lost by an interruption, however few runs

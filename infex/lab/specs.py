@@ -30,8 +30,8 @@ Delta = float | Literal["1/T"]
 
 TAKEN = {  # names of columns that are no settings of a policy, or have another meaning
     "key", "environment", "dim", "arms", "policy", "seed", "horizon", "t", "regret", "seconds", "explored",
-    "optimal", "regret_exploring", "regret_greedy", "log_det_ratio", "kind", "base", "schedule", "penalty",
-    "estimator", "content",
+    "different", "optimal", "regret_exploring", "regret_greedy", "log_det_ratio", "kind", "base", "schedule",
+    "penalty", "estimator", "content",
 }  # fmt: skip
 EXAMPLES = {"dim": "10", "context_dim": "5", "arms": "100", "gap": "0.1"}  # what an error shows to type
 TABLE_WORDS = ("kind", "object", "label")  # keys of a table that are no settings

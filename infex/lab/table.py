@@ -32,6 +32,7 @@ RUN_COLUMNS = pa.schema(
         ("regret", pa.float64()),
         ("seconds", pa.float64()),
         ("explored", pa.int64()),
+        ("different", pa.int64()),
         ("optimal", pa.int64()),
         ("regret_exploring", pa.float64()),
         ("regret_greedy", pa.float64()),

@@ -450,9 +450,11 @@ class Posterior:
     def distances(self, arm: int) -> Floats:
         """The width of every arm's difference from `arm`, |x - x_arm| in V^-1, (K,)."""
         place, reach = self._checked(arm), self._reach
+        if isinstance(reach, RidgePosterior):
+            return reach.distances(place)
         if isinstance(reach, BankPosterior):
-            widths = reach.widths
-            return np.where(np.arange(len(self)) == place, 0.0, np.hypot(widths, widths[place]))
+            squares = np.square(reach.widths)
+            return np.where(np.arange(len(self)) == place, 0.0, np.sqrt(squares + squares[place]))
         rows = self._gradients
         found: Floats = np.linalg.norm((rows - rows[place]) @ reach.factor.T, axis=1)
         return found

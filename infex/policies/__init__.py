@@ -13,6 +13,8 @@ from infex.policies.controls import budget as budget
 from infex.policies.controls import catching_up as catching_up
 from infex.policies.controls import guarded as guarded
 from infex.policies.controls import paused as paused
+from infex.policies.doubt import doubtful as doubtful
+from infex.policies.doubt import ledger as ledger
 from infex.policies.ensemble import EnsembleSampling as EnsembleSampling
 from infex.policies.exp2 import EXP2 as EXP2
 from infex.policies.forced_sampling import AgnosticLassoBandit as AgnosticLassoBandit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final, overload
@@ -104,7 +105,10 @@ class Control:
         return ()
 
     def after_skip(self, posterior: Posterior, state: State) -> State:
-        """Its state after it has kept a round from exploring that was due, or owed."""
+        """Its state after it has kept a round from exploring that was due, or owed.
+
+        One that `plans` is asked in rounds of the schedule inside alone, whatever kept them from exploring.
+        """
         return state
 
     def after_exploring(self, arm: int, posterior: Posterior, state: State) -> State:
@@ -193,7 +197,8 @@ class ControlledSchedule:
             if reason := control.objects(t, posterior, states[place]):
                 _check_reason(control, "objects", reason)
                 if control.plans:  # then it was never due
-                    return RoundVerdict(False, ScheduleStatus.REST, reason if due else Reason.GREEDY)
+                    told = (reason, place) if due else (Reason.GREEDY, None)
+                    return RoundVerdict(False, ScheduleStatus.REST, *told)
                 return self._skipped(due, reason, place)
         if not posterior.may_explore:
             return self._skipped(due, Reason.FORBIDDEN)
@@ -240,12 +245,12 @@ class ControlledSchedule:
         return explore_probability(self.plan, t)
 
     def after_skip(self, verdict: RoundVerdict, posterior: Posterior, states: States) -> States:
-        """The states after a round that a control kept from exploring."""
-        place = verdict.control
-        if place is None:
-            return states
-        changed = self.controls[place].after_skip(posterior, states[place])
-        return (*states[:place], changed, *states[place + 1 :])
+        """The states after a round that did not explore, by a control that objects or for another reason."""
+        found = list(states)
+        for place, control in enumerate(self.controls):
+            if place == verdict.control or (control.plans and verdict.due):
+                found[place] = control.after_skip(posterior, states[place])
+        return states if all(map(operator.is_, found, states)) else tuple(found)
 
     def after_exploring(self, arm: int, posterior: Posterior, states: States) -> States:
         """The states after a round that explored."""

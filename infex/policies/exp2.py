@@ -10,10 +10,10 @@ from infex.arrays import Floats
 from infex.checks import real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import Problem, StatefulPolicy
+from infex.policies.base import Problem
 from infex.policies.choice import Choice, draw
 from infex.policies.design import optimal_design
-from infex.policies.layered import Awaited, awaited_reward, awaiting
+from infex.policies.layered import Awaited, AwaitingPolicy, awaited_reward, awaiting
 
 
 class WeightsState(NamedTuple):
@@ -31,7 +31,7 @@ class WeightsState(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EXP2(StatefulPolicy):
+class EXP2(AwaitingPolicy):
     """Plays arm x with probability (1 - g) exp(rate x'theta)/sum + g pi(x), by unbiased estimates of theta.
 
     A reward y of x adds Q^-1 x y to theta, where Q = sum p x x' is by the law p that it was played by; pi is

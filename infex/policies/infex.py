@@ -109,7 +109,7 @@ class Infex(ScheduledPolicy):
         else:
             arm, propensity = GREEDIES[self.ties].pick(posterior, rng)
         status = verdict.schedule_status
-        if verdict.control is None and not schedule.drawn:
+        if verdict.control is None and not verdict.due and not schedule.drawn:
             return quick(Choice, (arm, False, None, verdict.reason, None, propensity, 0.0, None, status))
         known = UNKNOWN
         if certain:

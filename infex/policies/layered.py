@@ -16,6 +16,13 @@ from infex.policies.choice import Choice, exploring_choice, first_best
 NO_LAYER = -1
 
 
+class AwaitingPolicy(StatefulPolicy):
+    """A built-in policy that must be told the reward of each decision before the next, and remembers it."""
+
+    __slots__ = ()
+    keeps_rows = True
+
+
 class Awaited(NamedTuple):
     """The last play: its features, and how many rewards and which sum y x there were when it was made."""
 
@@ -60,7 +67,7 @@ class LayersState(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SupLinUCB(StatefulPolicy):
+class SupLinUCB(AwaitingPolicy):
     """LinUCB in layers, so that rewards within a layer are independent (Chu, Li, Reyzin and Schapire, 2011).
 
     Each of ceil(log T) layers has a ridge of its own, with widths w = scale noise sqrt(2 log(2 T K/delta))

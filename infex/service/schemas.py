@@ -138,6 +138,7 @@ class StudyRequest(RequestBody, frozen=True, kw_only=True):
     sticky: Annotated[
         bool | float | str, Meta(description='Units keep their arms, or for a time: "30 days".')
     ] = False
+    awaits_log: Annotated[bool, Meta(description="Nothing is decided before a log was learnt from.")] = False
     apprentice: Annotated[bool, Meta(description="It learns from arms that are `played` elsewhere.")] = False
 
     def settings(self) -> dict[str, Any]:

@@ -96,6 +96,12 @@ def _when(schedule: dict[str, Any], unit: str) -> str:
             return f"{inner}, at most {limit:,.12g}{unit} of estimated cost{window}"
         case {"kind": "until_certain"}:
             return f"{inner}, until one arm is surely the best"
+        case {"kind": "doubtful"}:
+            return f"{inner}, while another arm may be better"
+        case {"kind": "ledger", "limit": limit, "schedule": {"kind": "every", "m": 1}}:
+            return f"when greedy decisions are expected to have lost {limit:,.12g}{unit}"
+        case {"kind": "ledger", "limit": limit}:
+            return f"{inner}, when greedy decisions are expected to have lost {limit:,.12g}{unit}"
         case {"kind": "paused"}:
             return f"{inner}, but for pauses"
         case {"kind": "catching_up"}:

@@ -140,9 +140,10 @@ class Tell:
         if tracked.repeats(content, state.rules.sums):
             return None
         kind = EventKind.LATE if tracked.state is RewardState.DEFAULTED else EventKind.REWARD
+        assert content.reward is not None
+        is_late = kind is EventKind.LATE
+        state.bandit.refuse_reward(content.reward if is_late else tracked.reward_after(kind, content))
         if tracked.is_open and not tracked.held_out:
-            assert content.reward is not None
-            state.bandit.refuse_reward(content.reward)
             content = _numbered(state, tracked, content)
         return Event(kind, self.key, tracked.unit, now, content)
 
@@ -183,6 +184,8 @@ class Correct:
             why = "waits for its first reward: tell it" if tracked.is_open else "was erased"
             raise UnknownDecision(f"decision {self.key!r} {why}")
         if tracked.reward != content.reward:
+            assert content.reward is not None
+            state.bandit.refuse_reward(content.reward)
             if tracked.reward is None and not tracked.held_out:
                 content = _numbered(state, tracked, content)
             event = Event(EventKind.CORRECTION, self.key, tracked.unit, now, content)

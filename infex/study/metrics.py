@@ -104,6 +104,7 @@ class Sums(msgspec.Struct, forbid_unknown_fields=True):
     held: int = 0  # decisions for units that are held out
     held_rewards: int = 0
     held_reward: float = 0.0
+    erased_assigned: int = 0  # decisions that were none of the policy, of which nothing else is left
 
     def _day(self, at: int) -> DaySums:
         """The sums of the day of a time, UTC."""
@@ -130,6 +131,11 @@ class Sums(msgspec.Struct, forbid_unknown_fields=True):
             day.apprentice += 1
             day.agreed += content.arm == content.greedy
             day.gain += content.gain
+
+    def erase(self, kind: EventKind) -> None:
+        """Counts a decision of which nothing but that is left."""
+        self.move("pending", "erased")
+        self.erased_assigned += kind is not EventKind.DECISION
 
     def add_reward(self, at: int, decision: Decision, reward: float, rewarded_at: int) -> None:
         """Adds the first reward of a decision, which was taken `at` a time."""
@@ -168,7 +174,7 @@ def figures_of(bandit: Bandit, sums: Sums, states: Sequence[str], pending: int) 
     count, days = sum(sums.delays), sums.days.values()
     sticky, played = sum(day.sticky for day in days), sum(day.apprentice for day in days)
     return {
-        "decisions": bandit.t + sums.held + sticky + played,
+        "decisions": bandit.t + sums.held + sticky + played + sums.erased_assigned,
         "rounds": bandit.t,
         "states": {state: sums.states.get(state, 0) for state in states} | {"pending": pending},
         "delay": {

@@ -36,7 +36,7 @@ from infex.policies.base import checked, policy_info
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
 from infex.study.assigned import check_holdout_policy
 from infex.study.events import MICROSECONDS
-from infex.study.pause import paused_policy, resumed_policy
+from infex.study.pause import is_paused, paused_policy, resumed_policy
 
 Settings = dict[str, Any]
 """Every setting by its name, as plain data."""
@@ -71,7 +71,8 @@ class Rules:
     With `sticky` a unit keeps the arm that the policy gave it, greedily or exploring, for good or for a time
     ("30 days"), as long as that arm is on offer: such decisions are no rounds, and are learnt from. For those
     held out, "uniform" draws by the unit then. An `apprentice` decides nothing: each request says which arm
-    was `played`, and the study learns from it.
+    was `played`, and the study learns from it. A study that `awaits_log` decides nothing before it has learnt
+    from one.
 
     `reward_unit` is what a reward is counted in, such as "EUR": it is shown beside rewards, and changes
     nothing else.
@@ -84,6 +85,7 @@ class Rules:
     holdout_policy: str | dict[str, Any] = "uniform"
     sticky: bool | float | str = False
     apprentice: bool = False
+    awaits_log: bool = False
     reward_unit: str = ""
 
     def __post_init__(self) -> None:
@@ -96,8 +98,9 @@ class Rules:
         check_holdout_policy(self.holdout_policy)
         one_of("again", self.again, ("refuse", "sum"))
         _ = self.patience, self.stickiness
-        if not isinstance(self.apprentice, bool):
-            raise InvalidSetting(f"apprentice must be True or False, got {self.apprentice!r}")
+        for name in ("apprentice", "awaits_log"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidSetting(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.default is not None:
             real("default", self.default, least=-LARGEST_REWARD, most=LARGEST_REWARD)
             if self.wait is None:
@@ -148,6 +151,7 @@ def settings_to_plain(given: Mapping[str, object]) -> Settings:
     if unknown := sorted(set(given) - set(every)):
         known = ", ".join(sorted(every))
         raise InvalidSetting(f"a study has no setting {unknown[0]!r}; it has {known}")
+    _refuse_keeping_rows(given.get("policy"))
     return {name: setting_to_plain(name, value) for name, value in (every | dict(given)).items()}
 
 
@@ -169,8 +173,22 @@ def object_to_plain(thing: object) -> Any:
     return kept
 
 
+def _refuse_keeping_rows(policy: object) -> None:
+    """Refuses a policy that remembers what is to be gone when a unit is erased."""
+    if policy is None:
+        return
+    info = policy_info(checked("policy", policy))
+    controls = (part for schedule in info.controlled_schedules for part in schedule.parts())
+    if any(getattr(type(part), "keeps_rows", False) for part in (*info.chain, *controls)):
+        raise InvalidSetting(
+            f"{label_of(policy)} remembers features or rewards of single decisions, or sums of them: a "
+            "study, from which units are erased, cannot have it. A Bandit can"
+        )
+
+
 def policy_to_plain(policy: object) -> Any:
     """A policy that takes over; NoRecord says why it cannot be made again from the journal alone."""
+    _refuse_keeping_rows(policy)
     kept = object_to_plain(policy)
     if kept["record"] is None and "by" not in kept:
         reference_to(policy)  # which says why not
@@ -293,7 +311,11 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
     moved = None
     match what:
         case "policy":
-            bandit.policy = object_from_plain("policy", to)
+            wanted = object_from_plain("policy", to)
+            if is_paused(bandit.policy):  # which lasts until it is resumed
+                wanted = paused_policy(wanted)
+                to = object_to_plain(wanted)
+            bandit.policy = wanted
             settings["policy"] = to
         case "pause" | "resume":
             wanted = (paused_policy if what == "pause" else resumed_policy)(bandit.policy)
@@ -313,6 +335,7 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
         case "add arms":
             bandit.add_arms(to.get("arms"), to.get("labels"))
         case "remove arms":
+            _refuse_to_remove_holdout_arm(settings, to)
             moved = bandit.remove_arms(to)
             match settings.get("holdout_policy"):
                 case {"arm": int(arm)} if bandit.labels is None:
@@ -324,6 +347,27 @@ def amend(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping |
     if what in ARM_CHANGES:
         _update_arms(bandit, settings)
     return moved
+
+
+def _refuse_to_remove_holdout_arm(settings: Settings, removed: object) -> None:
+    """Those held out would get nothing any more."""
+    match settings.get("holdout_policy"):
+        case {"arm": arm} if settings["holdout"] and arm in (
+            removed if isinstance(removed, list) else [removed]
+        ):
+            raise InvalidSetting(
+                f"remove_arms must leave the arm {arm!r}: those held out get it, by holdout_policy"
+            )
+
+
+def check_holdout_arm(bandit: Bandit, settings: Settings) -> None:
+    """Refuses an arm for those held out that a study with arms of its own does not have."""
+    count = len(bandit.arms) if bandit.features is None else bandit.features.count
+    match settings["holdout_policy"]:
+        case {"arm": arm} if settings["holdout"] and count:
+            known = range(count) if bandit.labels is None else bandit.labels
+            if arm not in known:
+                raise InvalidSetting(f"holdout_policy must be an arm of the study, got {arm!r}")
 
 
 def _update_arms(bandit: Bandit, settings: Settings) -> None:

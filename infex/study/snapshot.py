@@ -31,7 +31,7 @@ from infex.study.events import (
 )
 from infex.study.journal import BEGINNING, ENTRIES_PER_PAGE, Entry, Mark, linked
 from infex.study.known_keys import KnownKeys
-from infex.study.settings import check_settings, settings_to_plain, without_first_code
+from infex.study.settings import check_holdout_arm, check_settings, settings_to_plain, without_first_code
 from infex.study.state import History, StudyState
 from infex.study.stores.base import Place, Store
 from infex.version import __version__
@@ -138,7 +138,7 @@ def _begin(store: Store, name: str, given: Mapping[str, object], now: int) -> No
             f"there is no study {name!r}: give arms, dim or features, and a policy, to begin it"
         )
     settings = settings_to_plain(given)
-    StudyState(name, settings, given, lambda _: [])  # refuses what cannot be
+    check_holdout_arm(StudyState(name, settings, given, lambda _: []).bandit, settings)  # or what cannot be
     content = Opened(v=CONTENT_VERSION, infex=__version__, settings=settings)
     draft = Event(EventKind.OPENED, "", "", now, content).draft()
     with contextlib.suppress(JournalMoved):  # another process has begun it meanwhile

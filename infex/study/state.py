@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 from types import MappingProxyType
@@ -238,6 +238,20 @@ def tracked_rewards(entries: Iterable[Entry]) -> dict[str, TrackedDecision]:
     return found
 
 
+def learn_observations(bandit: Bandit, rows: Sequence[Observation]) -> None:
+    """Has a bandit learn rows of a log, all of them or none."""
+    if not rows:
+        return
+    contexts = [Encoded(np.array(row.context)) if row.encoded else row.context for row in rows]
+    bandit.learn(
+        None if rows[0].context is None else contexts,
+        [row.arm for row in rows],
+        [row.reward for row in rows],
+        [row.weight for row in rows],
+        explored=[row.explored for row in rows],
+    )
+
+
 class KeptArm(NamedTuple):
     """The arm that a unit has, since when, and the entry that decided it."""
 
@@ -366,7 +380,9 @@ class StudyState:
         return None if arm == GONE else arm
 
     def refuse_half_learnt(self) -> None:
-        """Refuses to go on while a log is learnt from in part."""
+        """Refuses to go on before the log that is awaited was learnt from, or while it is in part."""
+        if self.rules.awaits_log and self.log is None:
+            raise NotReady(f"the study {self.name!r} is to learn from a log before its first decision")
         if self.log is not None and self.observations < self.log.rows:
             raise NotReady(
                 f"the study {self.name!r} has learnt {self.observations} of {self.log.rows} rows of the log "
@@ -415,13 +431,13 @@ class StudyState:
         """Counts a round that was erased; of a reward that was, nothing is left."""
         if event.kind in DECISIONS:
             self.keys.add(event.key)
+            self.sums.erase(event.kind)
         self.observations += event.kind is EventKind.OBSERVATION
         if residue.t:
             note = None if residue.note is None else policy_state_from_record(residue.note)
             status = None if residue.turn is None else ScheduleStatus(residue.turn)
             counts = residue.t, residue.explored, status, residue.loss, residue.different
             self.bandit.enter_erased(*counts, note)
-            self.sums.move(RewardState.PENDING.value, RewardState.ERASED.value)
 
     def _await_reward(self, tracked: TrackedDecision) -> None:
         self.open[tracked.key] = tracked
@@ -467,11 +483,9 @@ class StudyState:
 
     def _observe(self, content: Observation) -> None:
         """Learns a row of a log; so does the state that those held out are decided for by."""
-        context = Encoded(np.array(content.context)) if content.encoded else content.context
-        contexts, rows = None if context is None else [context], ([content.reward], [content.weight])
         for bandit in (self.bandit, self.frozen):
             if bandit is not None:
-                bandit.learn(contexts, [content.arm], *rows, explored=[content.explored])
+                learn_observations(bandit, [content])
         self.observations += 1
 
     def _note_learnt(self, tracked: TrackedDecision, content: Rewarded, reward: float) -> None:

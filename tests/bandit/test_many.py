@@ -43,7 +43,7 @@ from infex.errors import (
     UnknownDecision,
 )
 from infex.models import Posterior
-from infex.policies import FixedBonusUCB, RarelySwitchingUCB, Uniform
+from infex.policies import FixedBonusUCB, RarelySwitchingUCB, Uniform, doubtful, ledger
 from tests.alike import all_unnamed
 
 pytestmark = pytest.mark.filterwarnings("ignore::infex.errors.InfexWarning")
@@ -82,6 +82,9 @@ SCHEDULES: list[Any] = [
     budget(every(2), 3, window=9),
     guarded(every(2), 0.4),
     until_certain(every(2), delta=0.3),
+    doubtful(every(2), scale=0.05),
+    ledger(0.4),
+    ledger(0.2, every(2), noise=0.5),
     paused(every(2), listed([4, 6, 8]), "make up"),
     paused(every(3), lambda t: t % 4 == 0, "make up"),
 ]

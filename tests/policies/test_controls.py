@@ -27,7 +27,7 @@ from infex.bandit import Exploration
 from infex.bandit import exploration as account
 from infex.errors import InvalidSetting, NotKept
 from infex.models import Posterior
-from infex.policies import Control, OLSBandit, Reason, Uniform, catching_up, conservative
+from infex.policies import Control, OLSBandit, Reason, Uniform, catching_up, conservative, doubtful, ledger
 from infex.policies.controls import State
 from infex.testing import ControlContract, problem
 
@@ -55,10 +55,14 @@ class Thrice(Control):
         return Count(state[0] + 1)
 
 
+NEVER_DUE = (Reason.BUDGET_SPENT, Reason.LITTLE_AT_STAKE, Reason.JUST_EXPLORED)
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "guarded": lambda schedule: guarded(schedule, 1.0),
     "guarded in a window": lambda schedule: guarded(schedule, 0.5, window=15),
     "conservative": lambda schedule: conservative(schedule, 0.5, alpha=0.9, noise=0.1),
+    "doubtful": lambda schedule: doubtful(schedule, scale=0.1, noise=0.3),
+    "ledger": lambda schedule: ledger(0.5, schedule, noise=0.4),
+    "ledger under a limit": lambda schedule: guarded(ledger(0.3, schedule), 1.0),
     "until_certain": lambda schedule: until_certain(schedule, scale=0.1),
     "paused": lambda schedule: paused(schedule, when=lambda t: t % 7 < 3),
     "paused, made up": lambda schedule: paused(schedule, when=listed(range(5, 40)), missed="make up"),
@@ -150,7 +154,7 @@ def test_explorations_due_done_skipped_owed_and_dropped_add_up(seed: int, parts:
         for _ in range(rounds):
             known = bandit.posterior().estimates
             decision = bandit.ask(allowed=allowed)
-            due = schedule.explores(decision.t) and decision.reason != Reason.BUDGET_SPENT
+            due = schedule.explores(decision.t) and decision.reason not in NEVER_DUE
             by_hand["planned"] += due
             by_hand["done"] += decision.explored
             if decision.explored:

@@ -31,7 +31,16 @@ from infex import (
 from infex.errors import InvalidSetting
 from infex.lab import stream
 from infex.models import Posterior
-from infex.policies import Control, FixedBonusUCB, GreedyFirst, OptimisticTS, Reason, Uniform
+from infex.policies import (
+    Control,
+    FixedBonusUCB,
+    GreedyFirst,
+    OptimisticTS,
+    Reason,
+    Uniform,
+    doubtful,
+    ledger,
+)
 from infex.policies.controls import State
 from infex.policies.infex import mixture
 from infex.testing import PolicyContract, problem
@@ -145,6 +154,8 @@ def test_a_control_of_ones_own_that_refuses_arms_never_gives_a_probability_of_ni
         lambda schedule: paused(schedule, when=listed([2, 5, 6]), missed="make up"),
         lambda schedule: paused(schedule, when=listed([2, 5]), missed="make up", at_most=0.4),
         lambda schedule: until_certain(schedule, scale=0.05),
+        lambda schedule: doubtful(schedule, scale=0.05),
+        lambda schedule: ledger(0.4, schedule),
     ],
 )
 def test_the_chance_of_exploring_is_its_share_among_all_draws_with_the_same_past(rule: Any) -> None:

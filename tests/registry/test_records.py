@@ -37,7 +37,7 @@ from infex import (
 )
 from infex.errors import InvalidExpression, InvalidRecord, NoRecord
 from infex.lab import environments
-from infex.policies import GreedyFirst, RarelySwitchingUCB, Uniform, catching_up
+from infex.policies import GreedyFirst, RarelySwitchingUCB, Uniform, catching_up, doubtful, ledger
 from infex.policies.base import InfexState
 from infex.policies.choice import Reason
 from infex.policies.ucb import SwitchingState
@@ -70,6 +70,8 @@ controls = st.recursive(
     lambda inner: st.one_of(
         st.builds(guarded, inner, st.floats(0, 99), st.none() | st.integers(1, 99)),
         st.builds(until_certain, inner, st.floats(0.001, 1), scale=st.floats(0, 2)),
+        st.builds(doubtful, inner, st.floats(0, 2), noise=st.floats(0, 2)),
+        st.builds(ledger, st.floats(0.01, 9), inner, noise=st.floats(0, 2)),
         st.builds(paused, inner, schedules, st.sampled_from(["drop", "make up"]), st.floats(0.01, 1)),
         st.builds(catching_up, inner, st.floats(0.01, 1)),
         st.builds(budget, inner, st.integers(0, 9), st.integers(1, 99)),

@@ -395,8 +395,7 @@ def test_a_preview_counts_the_explorations_of_the_next_rounds_and_changes_nothin
 def test_a_preview_for_an_apprentice_is_not_one_of_no_rounds(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING | {"apprentice": True})
-        arm = "tea"
-        asked = {"key": "a", "context": CONTEXT, "played": arm}
+        asked = {"key": "a", "context": CONTEXT, "played": "tea"}
         assert call("POST", "/v1/studies/pricing/decisions", asked).status == 200
         shown = call("POST", "/v1/studies/pricing/preview", {"policy": "Infex(LinUCB, every(10))"}).json
         assert (shown["rounds"], shown["explorations"]) == (10_000, 1_000)

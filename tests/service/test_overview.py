@@ -12,7 +12,7 @@ import pytest
 
 import infex
 from infex.errors import InvalidSetting, NotReady, OtherSettings
-from infex.policies import Greedy, Uniform, catching_up
+from infex.policies import Greedy, Uniform, catching_up, doubtful, ledger
 from infex.service import segments
 from infex.service.history import History
 from infex.service.overview import winners_of
@@ -303,6 +303,12 @@ def every_schedule() -> list[tuple[Any, str]]:
             "on every 50th decision, at most 100 EUR of estimated cost in any 10,000 decisions,",
         ),
         (until_certain, "on every 50th decision, until one arm is surely the best,"),
+        (doubtful(every), "on every 50th decision, while another arm may be better,"),
+        (ledger(2.5), "when greedy decisions are expected to have lost 2.5 EUR"),
+        (
+            ledger(2.5, every),
+            "on every 50th decision, when greedy decisions are expected to have lost 2.5 EUR,",
+        ),
         (infex.paused(every, infex.listed([7])), "on every 50th decision, but for pauses,"),
         (catching_up(every), "on every 50th decision, made up for where a request forbids it,"),
     ]

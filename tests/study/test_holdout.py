@@ -9,7 +9,7 @@ import pytest
 
 import infex
 from infex import features
-from infex.errors import InvalidSetting, UnknownArm
+from infex.errors import InvalidSetting, RewardOutOfRange
 from infex.study.study import Study
 from tests.study.studies import ARMS, POLICY, Clock, replayed, shop
 
@@ -178,9 +178,51 @@ def test_those_held_out_keep_their_arm_where_arms_before_it_go(tmp_path: Path) -
         assert replayed(study) == study.digest()
     with shop(tmp_path) as study:
         assert study.ask("later").arm == 0
-        study.remove_arms([0])
-        with pytest.raises(UnknownArm, match="held out"):
-            study.ask("none")
+        with pytest.raises(InvalidSetting, match="must leave the arm 0"):
+            study.remove_arms([0])
+        assert replayed(study) == study.digest()
+
+
+def test_the_arm_of_those_held_out_is_one_of_the_study_and_stays(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="holdout_policy must be an arm of the study, got 'beer'"):
+        shop(tmp_path, holdout=0.5, holdout_policy={"arm": "beer"}, **BETTER)
+    assert infex.studies(f"sqlite:///{tmp_path}/shop.db") == []
+    with shop(tmp_path, holdout=0.5, holdout_policy={"arm": "b"}, **BETTER) as study:
+        before = study.digest()
+        with pytest.raises(InvalidSetting, match="must leave the arm 'b'"):
+            study.remove_arms(["a", "b"])
+        assert study.digest() == before
+        study.remove_arms(["a"])
+
+
+def test_rewards_of_those_held_out_have_the_range_of_all_rewards(tmp_path: Path) -> None:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, holdout=1.0, rewards=(0, 1), wait="1 day", again="sum") as study:
+        for key in "abc":
+            study.ask(key)
+        with pytest.raises(RewardOutOfRange):
+            study.tell("a", 1e6)
+        study.tell("a", 0.6)
+        with pytest.raises(RewardOutOfRange):
+            study.tell("a", 0.6, part="more")  # 1.2 in all
+        with pytest.raises(RewardOutOfRange):
+            study.correct("a", -3.0)
+        clock.now += 86_401
+        study.ask("d")
+        with pytest.raises(RewardOutOfRange):
+            study.tell("b", 7.0)  # too late as well
+        assert study.metrics()["held_out"]["mean_reward"] == 0.6
+
+
+def test_who_is_held_out_and_erased_is_still_counted(tmp_path: Path) -> None:
+    with shop(tmp_path, holdout=0.3, sticky=True, **BETTER) as study:
+        fill(study, 200)
+        for unit in range(20):
+            study.forget(f"u{unit}")
+        figures = study.metrics()
+        assert figures["decisions"] == sum(figures["states"].values()) == 200
+        assert figures["states"]["erased"] == sum(n % 60 < 20 for n in range(200))
+        assert replayed(study) == study.digest()
 
 
 def asked(n: int) -> dict[str, Any]:

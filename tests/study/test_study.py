@@ -24,6 +24,8 @@ from infex.errors import (
     UnknownDecision,
     UnknownStudy,
 )
+from infex.policies import EXP2, EnsembleSampling, PhasedElimination, SupLinUCB
+from infex.registry import label_of
 from infex.study import snapshot
 from infex.study.stores.base import reading
 from infex.study.stores.sqlite import SQLiteStore
@@ -598,3 +600,43 @@ def test_a_study_says_of_its_arms_and_explorations_what_a_bandit_says(tmp_path: 
         assert study.intervals(0.9, **asked).tolist() == bandit.intervals(0.9, **asked).tolist()
         assert study.exploration() == bandit.exploration()
         assert study.exploration().done == 8
+
+
+def test_a_pause_lasts_until_exploring_is_resumed_whatever_policy_comes(tmp_path: Path) -> None:
+    with shop(tmp_path, policy=infex.Infex(infex.LinUCB(), infex.every(1))) as study:
+        study.pause("a holiday")
+        study.amend(policy=infex.Infex(infex.LinUCB(), infex.every(2)), reason="explore less")
+        assert study.summary().paused
+        assert not any(study.ask(f"k{n}").explored for n in range(4))
+        with pytest.raises(InvalidSetting, match="schedule"):
+            study.amend(policy=infex.LinUCB(), reason="which cannot be paused")
+        study.resume("back")
+        assert study.policy == infex.Infex(infex.LinUCB(delta=0.01), infex.every(2))
+        assert [study.ask(f"j{n}").explored for n in range(4)] == [False, True, False, True]
+        study.pause("another")
+        study.amend(policy=infex.Infex(infex.LinUCB(), infex.every(1)), explore=True, reason="at once")
+        assert study.ask("now").explored
+        assert replayed(study) == study.digest()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        SupLinUCB(horizon=100),
+        EXP2(rate=0.1),
+        PhasedElimination(),
+        EnsembleSampling(members=3),
+        infex.Infex(infex.LinUCB(), infex.policies.conservative(infex.every(3), baseline=0.5)),
+    ],
+    ids=label_of,
+)
+def test_a_policy_that_keeps_what_is_to_be_erased_is_refused(tmp_path: Path, policy: infex.Policy) -> None:
+    wrapped = policy if isinstance(policy, infex.Infex) else infex.Infex(policy, infex.every(3), data="own")
+    for given in (policy, wrapped):
+        with pytest.raises(InvalidSetting, match="units are erased"):
+            shop(tmp_path, policy=given)
+    assert infex.studies(url_in(tmp_path)) == []
+    with shop(tmp_path) as study:
+        with pytest.raises(InvalidSetting, match="units are erased"):
+            study.amend(policy=policy, reason="to try it")
+        assert study.metrics()["amendments"] == 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import infex
-from infex.errors import InvalidLog, InvalidSetting, NotReady, OtherSettings
+from infex.errors import InvalidLog, InvalidSetting, NotReady, OtherSettings, RewardOutOfRange
 from infex.logs import Log, write
 from infex.study.study import Study
 from infex.study.warm_start import warm_start_of
@@ -171,6 +171,19 @@ def test_a_log_that_does_not_fit_the_study_is_refused(
         shop(tmp_path, learn_from=Log(**words_of_log), **settings)
     with pytest.raises(InvalidLog, match="a log or the file of one"):
         shop(tmp_path, "number", learn_from=7, **FIXED)
+
+
+def test_a_log_that_fails_leaves_a_study_that_decides_nothing_until_one_is_learnt(tmp_path: Path) -> None:
+    wrong = Log(arm=[0, 1, 2, 0], reward=[0.0, 1.0, 0.5, 5.0], labels=("a", "b", "c"))
+    with pytest.raises(RewardOutOfRange, match="row 3"):
+        shop(tmp_path, learn_from=wrong, rewards=(0, 1), **FIXED)
+    with shop(tmp_path) as study:
+        with pytest.raises(NotReady, match="is to learn from a log"):
+            study.ask("early")
+        assert not [entry for entry in entries_of(study) if entry.kind in ("log", "observation")]
+    right = Log(arm=[0, 1, 2, 0], reward=[0.0, 1.0, 0.5, 1.0], labels=("a", "b", "c"))
+    with shop(tmp_path, learn_from=right) as study:
+        assert study.ask("early").t == 1
 
 
 def test_arms_that_come_with_each_request_are_learnt_by_their_features(tmp_path: Path) -> None:

@@ -253,6 +253,8 @@ export interface StudyRequest {
   reward_unit?: string;
   /** Units keep their arms, or for a time: "30 days". */
   sticky?: boolean | number | string;
+  /** Nothing is decided before a log was learnt from. */
+  awaits_log?: boolean;
   /** It learns from arms that are `played` elsewhere. */
   apprentice?: boolean;
 }

@@ -120,7 +120,8 @@ class Figures(NamedTuple):
 
     `regret` is the mean over the problems, `ratio` how many times as much it is as that of the best on the
     same problems, each with an interval of 95 % (NaN with few problems); `cost` is the part of the regret in
-    exploring rounds.
+    exploring rounds, and `different` the share of these that played another arm than the greedy one (NaN
+    where it is not known).
     """
 
     expression: str
@@ -129,6 +130,7 @@ class Figures(NamedTuple):
     regret: Interval
     ratio: Interval
     cost: float
+    different: float
 
 
 class MenuEntry(NamedTuple):
@@ -380,6 +382,7 @@ class Evaluation:
         """Its figures on fresh problems."""
         if candidate.label not in self._figures:
             fresh, best = self.fresh(candidate), self.fresh(self.best)
+            shares = fresh.different[np.isfinite(fresh.different)]
             (regret,) = mean_intervals([fresh.regret])
             self._figures[candidate.label] = Figures(
                 candidate.label,
@@ -388,6 +391,7 @@ class Evaluation:
                 regret._replace(low=float(np.maximum(regret.low, 0.0))),  # unlike Python's max, nan for nan
                 ratio(fresh.regret, best.regret),
                 float(fresh.cost.mean()) if fresh.cost.size else math.nan,
+                float(shares.mean()) if shares.size else math.nan,
             )
         return self._figures[candidate.label]
 

@@ -57,8 +57,9 @@ class Candidate:
     """A policy to try, how many rounds of the horizon explore, and its runs so far.
 
     A candidate that explores in every round is the same for both data modes, so it stands in two `places`
-    of the grid. Runs have `rounds` rounds; `cost` is the part of their regret in exploring rounds, and
-    `seconds` what one of them takes. `near` are the candidates one step away in the grid.
+    of the grid. Runs have `rounds` rounds; `cost` is the part of their regret in exploring rounds,
+    `different` the share of these that played another arm than the greedy one (NaN: not known), and `seconds`
+    what one of them takes. `near` are the candidates one step away in the grid.
     """
 
     policy: Policy
@@ -68,6 +69,7 @@ class Candidate:
     rounds: int = 0
     regret: Floats = field(default_factory=lambda: np.zeros(0))
     cost: Floats = field(default_factory=lambda: np.zeros(0))
+    different: Floats = field(default_factory=lambda: np.zeros(0))
     seconds: float = 0.0
     near: list[Candidate] = field(default_factory=list, repr=False)
     mean: float = 0.0  # of the regret
@@ -394,6 +396,9 @@ class Pool:
         )  # fmt: skip
         spent = time.thread_time() - begun[0] if workers == 1 else workers * (time.monotonic() - begun[1])
         candidate.seconds, candidate.rounds = spent / len(missing), rounds
+        shares = [run.different / run.explored if run.different is not None and run.explored else math.nan
+                  for run in runs]  # fmt: skip
+        candidate.different = np.concatenate([candidate.different[:kept], shares])
         candidate.record(
             np.concatenate([candidate.regret[:kept], [run.regret for run in runs]]),
             np.concatenate([candidate.cost[:kept], [run.regret_exploring for run in runs]]),

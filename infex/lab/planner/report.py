@@ -43,6 +43,7 @@ SHORT_NAMES = (  # that `infex` itself has; others are in its rooms
 MENU_NOTE = (
     "All rows are of the same fresh problems. Other problems chose the candidates; these say only which of "
     "them has the least regret, and which explores least within each factor of it. "
+    '"Differ" is the share of explorations that played another arm than the greedy one. '
     '"Within?" says whether the whole interval lies within the factor (yes), or holds it (open).'
 )
 COSTS_NOTE = (
@@ -209,7 +210,14 @@ class Plan:
     def __str__(self) -> str:
         rows = self.menu_rows()
         menu = [
-            [names, f"{each.explorations:,}", said(each.regret.value), times(each.ratio), holds]
+            [
+                names,
+                f"{each.explorations:,}",
+                in_percent(each.different),
+                said(each.regret.value),
+                times(each.ratio),
+                holds,
+            ]
             for names, holds, each in rows
         ]
         costs = [
@@ -231,7 +239,7 @@ class Plan:
             self.divided,
             paragraph(f"most often the best arm: {often}") if often else "",
             "",
-            text_table(["the menu", "explores", "regret", "times the best", "within?"], menu),
+            text_table(["the menu", "explores", "differ", "regret", "times the best", "within?"], menu),
             *(f"{e.explorations:,} explorations, {e.problems:,} problems: {e.expression}" for *_, e in rows),
             paragraph(MENU_NOTE),
             "",
@@ -374,6 +382,15 @@ def with_interval(figure: Interval, number: Callable[[float], str] = said) -> st
     """
     value, low, high = map(number, figure)
     return f"{value} [{low}, {high}]" if math.isfinite(figure.low) else value
+
+
+def in_percent(value: float) -> str:
+    """A share in percent; a dash where it is not known.
+
+    >>> in_percent(0.123)
+    '12 %'
+    """
+    return f"{100 * value:.0f} %" if math.isfinite(value) else "\N{EN DASH}"
 
 
 def times(ratio: Interval) -> str:
@@ -642,6 +659,7 @@ def plan_page(plan: Plan) -> str:
             f"{f'<b>{escape(names)}</b>' if each.expression == plan.recommended else escape(names)}"
             f"<br><small>{breakable(each.expression)}</small>",
             f"{each.explorations:,}",
+            in_percent(each.different),
             _small(with_interval(each.regret)),
             times(each.ratio),
             holds,
@@ -664,7 +682,7 @@ def plan_page(plan: Plan) -> str:
         f"<p><b>{escape(plan.divided)}.</b></p>" if plan.divided else "",
         f"<p>{escape(plan.why)}</p>",
         "<h2>The menu</h2>",
-        table(("", "explorations", "regret", "times the best", "within?", "problems"), menu),
+        table(("", "explorations", "differ", "regret", "times the best", "within?", "problems"), menu),
         f"<p>{escape(MENU_NOTE)}</p>",
         f"<h3>Regret of {plan.rounds:,} rounds, by how often it explores</h3>",
         chart(front_data(plan), "front"),

@@ -14,6 +14,7 @@ from infex.arrays import Floats, Integers
 from infex.bandit.agent import Agent
 from infex.core.bank import RidgeBank
 from infex.core.choosing import Kind, Reads, Wrap
+from infex.core.controls import ControlKind
 from infex.core.fixed_arms import FixedArmsRun
 from infex.core.general import GeneralRun
 from infex.core.models import DisjointModel, LassoModel, Model, RegressionModel
@@ -39,6 +40,7 @@ from infex.schedules import Every, Schedule
 from infex.schedules.periodic import rounds_between
 from infex.streams import stream
 
+READ_PENDING = (ControlKind.DOUBT, ControlKind.LEDGER)  # which no loop tells of what is pending
 IN_PYTHON = BaseSpec(Kind.GREEDY, Reads.READS_WIDTHS)  # stands for a base that is asked between two calls
 UNIFORM = BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING)  # what forced sampling plays in forced rounds
 
@@ -75,6 +77,9 @@ class Plan(NamedTuple):
 
     def can_play(self, instance: Instance) -> bool:
         """Is there a loop for this problem?"""
+        rows = () if self.spec.controls is None else self.spec.controls.rows
+        if instance.late is not None and any(row.kind in READ_PENDING for row in rows):
+            return False
         if isinstance(instance, ContextualInstance):
             uncontrolled = self._replace(spec=self.spec._replace(controls=None))
             return uncontrolled.is_plain and instance.late is None

@@ -58,7 +58,7 @@ class Tally:
         self.rewards: Floats = np.zeros(rounds)
         self.losses: Floats = np.zeros(rounds)
         self.regret_exploring = self.regret_greedy = 0.0
-        self.explored = self.optimal = 0
+        self.explored = self.different = self.optimal = 0
         self.log_det_ratio = 0.0
         self._steady, self._record = steady, record
         self._arm, self._explores, self._gap, self._rounds = -1, False, 0.0, 0  # equal rounds in a row
@@ -152,5 +152,6 @@ def play_in_python(instance: Instance, seed: int, settings: RunSettings) -> Tall
                 if pending is not None:
                     pending.remove(past, past.on)
     tally.flush()
+    tally.different = agent.account.different
     tally.log_det_ratio = float(model.all.posterior().log_det_ratio)
     return tally

@@ -48,7 +48,8 @@ class Run:
 
     It is that of a `policy` on an `instance` over a `horizon`, from a `seed`. `regret` is the
     pseudo-regret, with true means: `regret_exploring` came from the rounds that `explored`, and
-    `regret_greedy` from the others; `points` are rounds and the regret up to them. `optimal` is how
+    `regret_greedy` from the others. With a schedule, `different` of the exploring rounds played another arm
+    than the greedy one; it is None without. `points` are rounds and the regret up to them. `optimal` is how
     often a best arm was played, `counts` how often each; `seconds` is its wall-clock time, and
     `log_det_ratio` alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
     gap of the arm that was played) of every round.
@@ -61,6 +62,7 @@ class Run:
     regret_exploring: float
     regret_greedy: float
     explored: int
+    different: int | None
     optimal: int
     seconds: float
     log_det_ratio: float
@@ -72,7 +74,8 @@ class Run:
 
     def __repr__(self) -> str:
         return (
-            f"Run(regret={self.regret:.6g}, explored={self.explored}, horizon={self.horizon}, "
+            f"Run(regret={self.regret:.6g}, explored={self.explored}, different={self.different}, "
+            f"horizon={self.horizon}, "
             f"seed={self.seed}, policy={label_of(self.policy)})"
         )
 
@@ -219,6 +222,7 @@ def play_copies(instance: Instance, seed: int, settings: RunSettings) -> Run:
         counted: Any = play_compiled(problem, seed, own, plan)
     else:
         counted = play_in_python(problem, seed, own)
+    scheduled = policy_info(policy).controlled_schedule is not None
     return Run(
         instance=instance,
         policy=settings.policy,
@@ -227,6 +231,7 @@ def play_copies(instance: Instance, seed: int, settings: RunSettings) -> Run:
         regret_exploring=counted.regret_exploring,
         regret_greedy=counted.regret_greedy,
         explored=counted.explored,
+        different=counted.different if scheduled else None,
         optimal=counted.optimal,
         seconds=time.perf_counter() - begun,
         log_det_ratio=counted.log_det_ratio,

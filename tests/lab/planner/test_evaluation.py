@@ -51,6 +51,7 @@ class Told:
 class _Run:
     def __init__(self, regret: float, exploring: float) -> None:
         self.regret, self.regret_exploring = regret, exploring
+        self.explored, self.different = 10, 4
 
 
 def evaluated(
@@ -283,7 +284,7 @@ def test_an_entry_says_whether_it_is_as_near_as_it_was_chosen_to_be(
     factor: float | None, interval: Any, holds: str
 ) -> None:
     unknown = Interval(1.0, math.nan, math.nan)
-    assert MenuEntry("", factor, Figures("", 1, 1, unknown, Interval(*interval), 0.0)).holds == holds
+    assert MenuEntry("", factor, Figures("", 1, 1, unknown, Interval(*interval), 0.0, 0.0)).holds == holds
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(12, 60))

@@ -27,10 +27,9 @@ from infex.errors import InvalidArms, InvalidSetting
 from infex.lab import Sweep, play, play_many
 from infex.lab.environments import ContextualInstance, contextual, instances, late, steps
 from infex.lab.simulation import simulator
-from infex.policies import ContextReduction, FixedBonusUCB, HybridTS, Uniform
+from infex.policies import ContextReduction, FixedBonusUCB, HybridTS, Uniform, doubtful, ledger
 from infex.testing import EnvironmentContract
-from tests.lab.simulation.in_python import assert_same
-from tests.lab.simulation.test_changing import interpreted
+from tests.lab.simulation.in_python import assert_same, play_in_python
 from tests.policies.test_contract import MAKERS, OF_FIXED_ARMS
 
 POLICIES: list[Any] = [
@@ -52,6 +51,8 @@ POLICIES: list[Any] = [
     Infex(LinUCB(scale=0.3), guarded(every(2), 2.0)),
     Infex(LinTS(scale=0.1), until_certain(every(2), scale=0.05), data="own"),
     Infex(LinUCB(), budget(paused(every(3), every(5), "make up"), 9), ties="random"),
+    Infex(LinUCB(scale=0.3), ledger(0.5, noise=0.6)),
+    Infex(LinTS(scale=0.3), doubtful(every(2), scale=0.02), data="own"),
 ]
 
 
@@ -80,7 +81,7 @@ def test_compiled_and_interpreted_runs_are_the_same(
 ) -> None:
     fast = play(instance, policy, 150, 7, record=True, penalty=0.7)
     monkeypatch.setattr(instances, "BLOCK", 333)
-    assert_same(interpreted(policy, instance, 150, 7, record=True, penalty=0.7), fast)
+    assert_same(play_in_python(instance, policy, 150, 7, record=True, penalty=0.7), fast)
     assert_same(play(instance, policy, 150, 7, record=True, penalty=0.7), fast)
 
 

@@ -28,7 +28,7 @@ from infex.lab.environments import LinearInstance, gaussian, instances
 from infex.lab.simulation import play
 from infex.lab.simulation.compiled import plan_of
 from infex.models import Discounted, Lasso, Logistic, Weighted, Windowed
-from infex.policies import UCB1, HybridTS, RarelySwitchingUCB
+from infex.policies import UCB1, HybridTS, RarelySwitchingUCB, doubtful, ledger
 from tests.lab.simulation.in_python import assert_same, play_in_python
 from tests.models.slow import by_first
 
@@ -50,6 +50,8 @@ schedules = st.sampled_from(
         power(0.6),
         guarded(every(2), 1.0),
         until_certain(every(2), scale=0.05),
+        doubtful(every(2), scale=0.02),
+        ledger(0.7, noise=0.5),
         budget(paused(every(2), listed(range(10, 40)), "make up"), 12, window=50),
     ]
 )

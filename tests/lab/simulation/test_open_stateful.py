@@ -13,7 +13,7 @@ from infex.lab.environments import changing, gaussian, late, steps, turning, wal
 from infex.lab.simulation import play
 from infex.lab.simulation.compiled import plan_of
 from infex.models import Discounted, Lasso, Logistic, Weighted, Windowed
-from infex.policies import UCB1, GaussianTS, GreedyFirst, HybridTS, OLSBandit, RarelySwitchingUCB
+from infex.policies import UCB1, GaussianTS, GreedyFirst, HybridTS, OLSBandit, RarelySwitchingUCB, ledger
 from tests.lab.simulation.in_python import assert_same, play_in_python
 from tests.lab.simulation.test_opened import skewed
 from tests.lab.simulation.test_stateful import lassos, policies
@@ -159,6 +159,7 @@ def test_runs_go_on_where_the_stretch_before_stopped(monkeypatch: pytest.MonkeyP
         (Infex(RarelySwitchingUCB(), guarded(every(2), 3.0, window=40), data="own"), None),
         (GreedyFirst(LinTS(), wait=4), None),
         (Infex(LinUCB(), until_certain(every(2), scale=0.05)), Lasso(strength=0.02)),
+        (Infex(LinUCB(), ledger(0.4)), None),
         (EpsilonGreedy(rate=0.2), Windowed(size=9)),
     ]
     from infex.lab.environments import instances

@@ -37,8 +37,9 @@ from infex.policies.base import policy_info, resolve_defaults
 from infex.registry import stream_name
 from infex.schedules import from_count
 from infex.streams import stream
-from infex.testing import odd_boards, slow_play
+from infex.testing import SlowRidge, odd_boards, slow_play
 from infex.testing import play as play_in_python
+from infex.testing.reference import Pull, lowest
 from tests import golden_table as golden
 from tests.clock import Clock
 from tests.lab.simulation.in_python import assert_same
@@ -172,6 +173,21 @@ def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatc
         assert regret[t - 1] == pytest.approx(expected, abs=5e-7)
     assert run.regret == pytest.approx(row.regret[-1], abs=5e-7)
     assert rounds[-1] == golden.HORIZON
+
+
+def test_explorations_that_play_another_arm_than_the_greedy_one_are_counted() -> None:
+    """By ridge regression anew in each exploring round."""
+    instance = gaussian(dim=4, arms=12, seed=1)
+    run = play(instance, Infex(LinUCB(scale=0.2), every(7)), 1000, record=True)
+    assert run.arms is not None
+    assert run.rewards is not None
+    pulls = [Pull(arm, reward, False) for arm, reward in zip(run.arms.tolist(), run.rewards, strict=True)]
+    rounds = range(7, 1001, 7)
+    greedy = [lowest(SlowRidge(instance.arms, pulls[: t - 1], 1.0).estimates()) for t in rounds]
+    expected = sum(run.arms[t - 1] != arm for t, arm in zip(rounds, greedy, strict=True))
+    assert run.different == expected
+    assert 0 < expected < run.explored
+    assert play(instance, LinUCB(), 10).different is None
 
 
 def test_a_run_adds_up() -> None:

@@ -38,6 +38,8 @@ from infex.policies import (
     LassoBandit,
     RarelySwitchingUCB,
     Uniform,
+    doubtful,
+    ledger,
 )
 from infex.policies.base import policy_info
 from infex.policies.compiled import CompiledSpec, compiled_spec
@@ -77,6 +79,8 @@ def controlled(inner: Any) -> Any:
     return st.one_of(
         st.builds(guarded, inner, st.sampled_from([0.0, 0.3, 2.0]), windows),
         st.builds(until_certain, inner, scale=st.sampled_from([0.0, 0.02, 0.1])),
+        st.builds(doubtful, inner, st.sampled_from([0.0, 0.02, 0.3])),
+        st.builds(ledger, st.sampled_from([0.01, 0.3, 2.0]), inner, noise=st.sampled_from([0.2, 1.0])),
         st.builds(budget, inner, st.integers(0, 30), windows),
         st.builds(
             paused,
@@ -127,6 +131,8 @@ def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
         GreedyFirst(),
         Infex(LinUCB(), guarded(every(3), 1.0)),
         Infex(LinUCB(), until_certain(every(3), scale=0.1), data="own"),
+        Infex(LinUCB(), ledger(0.5, noise=0.5), data="own"),
+        Infex(LinUCB(), doubtful(every(2), scale=0.05)),
     ],
     ids=repr,
 )

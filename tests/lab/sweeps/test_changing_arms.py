@@ -20,7 +20,7 @@ def made(kind: str, curves: dict[str, list[tuple[float, float]]]) -> Results:
             for t, regret in zip((50, 100), values, strict=True):
                 row: dict[str, Any] = {"key": f"{policy} {seed}", "policy": policy, "seed": seed}
                 row |= {"environment": problem, "dim": 4, "arms": 5, "horizon": 100, "t": t, "regret": regret}
-                row |= {"seconds": 0.0, "explored": 0, "optimal": 0, "log_det_ratio": 0.0}
+                row |= {"seconds": 0.0, "explored": 0, "different": None, "optimal": 0, "log_det_ratio": 0.0}
                 rows.append(row | {"regret_exploring": 0.0, "regret_greedy": 0.0})
     settings = Sweep(environments={problem: problem}, policies=["Greedy"]).about()["settings"]
     about = {"policies": list(curves), "horizon": 100, "settings": settings | {"policies": []}}

@@ -28,7 +28,8 @@ def results(
             for seed, (regret, seconds) in reversed(by_seed.items()):
                 facts = {"environment": environment, "dim": dim, "arms": arms, "policy": policy, "seed": seed}
                 explored = horizon if policy in forced else horizon // 2
-                facts |= {"horizon": horizon, "seconds": seconds, "explored": explored, "optimal": 0}
+                facts |= {"horizon": horizon, "seconds": seconds, "explored": explored}
+                facts |= {"different": explored // 3, "optimal": 0}
                 facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "log_det_ratio": 0.0}
                 facts["key"] = f"{environment} {dim} {arms} {policy} {seed}"
                 rows += [

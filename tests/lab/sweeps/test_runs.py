@@ -66,7 +66,14 @@ def check(given: Sweep, **more: Any) -> None:
         rounds, regret = run.curve()
         assert row["t"] == rounds.tolist(), name
         assert np.array(row["regret"]).tobytes() == regret.tobytes(), name
-        for figure in ("explored", "optimal", "regret_exploring", "regret_greedy", "log_det_ratio"):
+        for figure in (
+            "explored",
+            "different",
+            "optimal",
+            "regret_exploring",
+            "regret_greedy",
+            "log_det_ratio",
+        ):
             assert row[figure] == getattr(run, figure), name
         assert row["seconds"] >= 0
     assert not rows
