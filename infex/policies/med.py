@@ -9,7 +9,7 @@ from infex.arrays import Floats
 from infex.checks import real, set_fields
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.choice import LawPolicy
+from infex.policies.choice import LawPolicy, best_arms
 from infex.policies.design import optimal_design
 from infex.policies.ucb import Confidence
 
@@ -64,6 +64,7 @@ class LinMED(LawPolicy, Confidence):
         """f = exp(-(gap/(scale beta |a - x|))^2) of every arm, 1 where there is no gap."""
         beta = np.broadcast_to(self.choosing_radius(posterior), len(posterior))
         gaps = np.maximum(posterior.estimate(greedy) - posterior.estimates, 0.0)
+        gaps[[greedy, *best_arms(posterior.estimates)]] = 0.0  # ties, as everywhere, but for rounding
         reach = np.maximum(beta, beta[greedy]) * posterior.distances(greedy)
         found: Floats = (gaps == 0.0).astype(np.float64)
         far = (gaps > 0.0) & (reach > 0.0)
