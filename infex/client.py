@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeGuard, TypeVar, final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from infex import errors
 from infex.arrays import Label, plain_value
@@ -276,10 +276,11 @@ class RemoteStudy:
         states = {each["key"]: str(each["state"]) for each in answers}
         return [states.get(key, "fallback") for key in keys]
 
-    def learn_from(self, source: object, *, seconds: float = LONG_WORK) -> int:
+    def learn_from(self, /, source: object, *, seconds: float = LONG_WORK, **columns: str) -> int:
         """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
 
-        It is sent until it is answered, for up to `seconds`: the same log again changes nothing.
+        `arm`, `reward` and `unit` name columns of a file, as for `Study.learn_from`. It is sent until it
+        is answered, for up to `seconds`: the same log again changes nothing.
         """
         with contextlib.ExitStack() as opened:
             if isinstance(source, str | os.PathLike):
@@ -289,7 +290,8 @@ class RemoteStudy:
 
                 path = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "log.parquet"
                 write(source, path)  # type: ignore[arg-type]
-            answer = self._transport.call("POST", f"{self._path}/log", path.read_bytes(), seconds)
+            address = f"{self._path}/log?{urlencode(columns)}" if columns else f"{self._path}/log"
+            answer = self._transport.call("POST", address, path.read_bytes(), seconds)
         return int(answer["rows"])
 
     def correct(self, key: str, reward: float, *, reason: str = "") -> str:

@@ -81,10 +81,20 @@ class Program(LazyGroup):
             try:
                 return super().invoke(ctx)
             except InfexError as error:
-                raise click.UsageError(str(error)) from error
+                raise click.UsageError(_words(error)) from error
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                raise click.UsageError(f"{error.filename}: {error.strerror}") from error
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 sys.exit(INTERRUPTED_CODE)
+
+
+def _words(error: InfexError) -> str:
+    """An error in words, with what was expected instead, where it says that apart."""
+    words, expected = str(error), getattr(error, "expected", None)
+    return words if expected is None or expected in words else f"{words}; expected: {expected}"
 
 
 def _show_warning(shown: set[str], message: Warning | str, *where: object) -> None:

@@ -161,11 +161,24 @@ def _entry(row: dict[str, Any], contents: bool) -> str:
 @_place
 @click.option("--settings", type=FILE, required=True, help="JSON with the fields of POST /v1/studies.")
 @click.option("--learn-from", type=FILE, help="A log, whose rewards are learnt before the first decision.")
+@click.option("--arm", default="arm", show_default=True, help="The column of arms in that log.")
+@click.option("--reward", default="reward", show_default=True, help="The column of rewards.")
+@click.option("--unit", default="unit", show_default=True, help="The column of units, if there is one.")
 @_json
 def open_study(
-    url: str, name: str, token: str | None, settings: Path, learn_from: Path | None, json_wanted: bool
+    url: str,
+    name: str,
+    token: str | None,
+    settings: Path,
+    learn_from: Path | None,
+    arm: str,
+    reward: str,
+    unit: str,
+    json_wanted: bool,
 ) -> None:
     """Begins the study NAME, or finds it, if it has these settings.
+
+    Columns of contexts in a log are called as the study's table calls them.
 
     \b
     {"policy": "Infex(LinUCB, every(50))", "arms": [[1, 0], [0, 1]], "labels": ["tea", "juice"]}
@@ -173,11 +186,17 @@ def open_study(
     from infex.errors import InvalidSetting
     from infex.service.schemas import BodyDecoder, StudyRequest
 
-    given = _plain_json(f"the content of {settings}", settings.read_text())
+    try:
+        given = json.loads(settings.read_bytes())
+    except ValueError as fault:
+        raise InvalidSetting(f"the content of {settings} must be JSON: {fault}") from None
     if not isinstance(given, dict):
         raise InvalidSetting(f"{settings} must have an object of JSON, with the settings by name")
     request = BodyDecoder(StudyRequest).decode(json.dumps(given | {"name": name}).encode())
-    with _opened(url, name, token, False, learn_from=learn_from, **request.settings()) as opened:
+    awaited = {} if learn_from is None else {"awaits_log": True}
+    with _opened(url, name, token, False, **request.settings() | awaited) as opened:
+        if learn_from is not None:
+            opened.learn_from(learn_from, arm=arm, reward=reward, unit=unit)
         entries = opened.metrics()["entries"]
     _say({"study": name, "entries": entries}, json_wanted, [f"{name}: {entries} entries"])
 
@@ -189,10 +208,10 @@ def open_study(
 def explain(opened: Any, key: str, contents: bool, json_wanted: bool) -> None:
     """Why a decision was taken, decided once more from the journal to prove it."""
     found = opened.explain(key, contents=contents)
-    _say(found, json_wanted, _explained(found))
+    _say(found, json_wanted, _explained(found, contents))
 
 
-def _explained(found: dict[str, Any]) -> list[str]:
+def _explained(found: dict[str, Any], contents: bool) -> list[str]:
     decision = found["decision"]
     if decision is None:
         return [f"{found['key']}: {found['state']}, entry {found['entry']} of {found['at']}"]
@@ -200,18 +219,29 @@ def _explained(found: dict[str, Any]) -> list[str]:
     proof = {True: "proven: decided once more, it comes out the same", False: "NOT what this state decides"}
     lines = [
         f"{found['key']}: arm {label} in round {decision['t']}, {decision['reason']}, {found['at']}",
+        f"  estimate when it was decided: {_estimate(decision)}",
         f"  reward {found['reward']} ({found['state']}), policy {found['policy']}",
         f"  {proof.get(found['proven'], 'cannot be proven: something it rested on was erased')}",
     ]
+    if contents:
+        request = found["request"] or {}
+        lines += [f"  {word}: {json.dumps(value)}" for word, value in request.items() if value is not None]
+        lines += [] if found["unit"] is None else [f"  unit: {found['unit']}"]
+    if found["proven"] is None:
+        lines.append("  these leave out what was erased, and are not the estimates that it was decided on:")
     lines += [_offered(offer, offer["arm"] == decision["arm"]) for offer in found["offers"]]
     return lines + [f"    {word}: {share:+.4g}" for word, share in found["shares"].items()]
 
 
 def _offered(offer: dict[str, Any], played: bool) -> str:
     label = offer["arm"] if offer["label"] is None else offer["label"]
-    low, high = (f"{end:.4g}" if end is not None else "no end" for end in (offer["low"], offer["high"]))
-    interval = f"{low} to {high}"
-    return f"  {'*' if played else ' '} {label}: {offer['estimate']:.4g} ({interval})"
+    return f"  {'*' if played else ' '} {label}: {_estimate(offer)}"
+
+
+def _estimate(found: dict[str, Any]) -> str:
+    """The estimate of an arm with its interval."""
+    low, high = (f"{end:.4g}" if end is not None else "no end" for end in (found["low"], found["high"]))
+    return f"{found['estimate']:.4g} ({low} to {high})"
 
 
 @study.command()
@@ -291,22 +321,25 @@ def restore(file: Path, url: str, json_wanted: bool) -> None:
 @click.option(
     "--freeze", is_flag=True, help="Those held out get the greedy arm of the present state from now on."
 )
+@click.option("--apprentice", type=bool, help="false lets a study decide from now on that was an apprentice.")
 def amend(
     opened: Any,
     policy: str | None,
     allowed: str | None,
     pending: str | None,
     freeze: bool,
+    apprentice: bool | None,
     reason: str,
     key: str | None,
     json_wanted: bool,
 ) -> None:
     """Puts another policy in force, and other settings, as entries of the journal."""
     changes = {
-        "policy": None if policy is None else _policy(policy),
+        "policy": None if policy is None else _policy(opened, policy),
         "allowed": _plain_json("--allowed", allowed),
         "pending": pending,
         "freeze": freeze or None,
+        "apprentice": apprentice,
     }
     given = {field: to for field, to in changes.items() if to is not None}
     opened.amend(**given, reason=reason, key=key)
@@ -314,10 +347,16 @@ def amend(
     _say({"study": opened.name, "changed": list(given)}, json_wanted, [words])
 
 
-def _policy(text: str) -> Any:
+def _policy(opened: Any, text: str) -> Any:
+    """The policy that a text names; for a service the text itself, of which nothing is loaded here."""
+    from infex.client import RemoteStudy
     from infex.errors import InvalidSetting
-    from infex.lab.expressions import read
+    from infex.lab.expressions import read, references
 
+    if isinstance(opened, RemoteStudy):
+        if own := references(text):
+            raise InvalidSetting(f"{own[0]} is not a policy of infex: a service takes no other")
+        return text
     chosen = read(text, "policy")
     if len(chosen) != 1:
         raise InvalidSetting(f"{text!r} names {len(chosen)} policies: one is to be in force")
@@ -432,3 +471,16 @@ def metrics(opened: Any, json_wanted: bool) -> None:
     """Figures for operations: rewards by state, delays, exploration, days."""
     found = opened.metrics()
     _say(found, json_wanted, [f"{word}: {value}" for word, value in found.items()])
+
+
+@study.command()
+@_at_study(reads=True)
+def lift(opened: Any, json_wanted: bool) -> None:
+    """What the study gains a decision over those held out, with its interval of 95 %."""
+    found = opened.lift()
+    if found["problem"] is not None:
+        _say(found, json_wanted, [f"cannot be said: {found['problem']}"])
+        return
+    difference, low, high = (f"{found[word]:+.4g}" for word in ("difference", "low", "high"))
+    basis = f"{found['decisions']} decisions, and {found['held_decisions']} held out"
+    _say(found, json_wanted, [f"{difference} a decision ({low} to {high}), by {basis}"])

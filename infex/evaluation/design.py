@@ -6,20 +6,28 @@ probability of exploring is 0: weights by the probability given the past, as in 
 wrong there. In `every(m)` exploring rounds are fixed: they represent the others only if offers are alike.
 Where every round may play any arm, every round is a block by itself.
 
+Where the policy changed (the column `policy`), blocks begin anew, by the schedule that was then in force. One
+that the change has cut represents nothing.
+
 If rows were left out of a log (`kept`), a row represents 1/kept rounds. A block that lacks rows is of no use,
 so that whole blocks would be left out, with probabilities that the log does not say: it then has no draws.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
+from infex.errors import InfexError
 from infex.logs import Log
+from infex.logs.schema import period_of
+from infex.policies import Infex
+from infex.registry import parse
 
 HAZARD_ROUNDING = 1e-9
 PIECE_SHARE = 16  # a piece of a log without blocks has at most this part of the rounds before it
@@ -35,8 +43,10 @@ class Design:
 
     `rows` are drawn rounds with a reward and a known `propensity` of their arm; `block` is the block of each
     of them. Block b begins at row `starts[b]`; `of_round` is the block of every round, -1 for rounds that
-    are not represented. `unknown` counts drawn rounds whose propensity is unknown. `inverse_kept` is 1/kept
-    of each of `rows`, if rows were left out of the log. `cut` are rows after which a block should go on.
+    are not represented. `drawn` says of each block whether any of its rounds might have been the exploring
+    one; if there are others, the design is "fixed". `counts` is the number of rounds that each of `rows`
+    represents. `unknown` counts drawn rounds whose propensity is unknown. `is_thinned`: were rows left out of
+    the log (`kept`)? `cut` are rows after which a block should go on.
     """
 
     kind: Kind
@@ -45,9 +55,11 @@ class Design:
     block: Integers
     starts: Integers
     of_round: Integers
+    drawn: Bools
+    counts: Floats
     period: int
     unknown: int = 0
-    inverse_kept: Floats | None = None
+    is_thinned: bool = False
     cut: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @functools.cached_property
@@ -62,23 +74,10 @@ class Design:
         return found
 
     @functools.cached_property
-    def counts(self) -> Floats:
-        """The number of rounds that each drawn round represents.
-
-        A drawn round represents all rounds of its block, so one of a long block counts more. Fixed rounds are
-        assumed to be alike, and count the same.
-        """
-        if self.inverse_kept is not None:
-            return self.inverse_kept
-        if self.kind == "jittered":
-            return self.lengths[self.block].astype(np.float64)
-        return np.ones(self.rows.size)
-
-    @functools.cached_property
     def shares(self) -> Floats | None:
         """How much each drawn round counts, with mean 1; None if all count the same and no row is missing."""
         counts = self.counts
-        if not counts.size or (self.inverse_kept is None and (counts == counts[0]).all()):
+        if not counts.size or (not self.is_thinned and (counts == counts[0]).all()):
             return None
         found: Floats = counts / counts.mean()
         return found
@@ -127,6 +126,7 @@ def _every_round(
     pieces = np.array(starts, dtype=np.int64)
     of_round = np.repeat(np.arange(pieces.size), np.diff(np.r_[pieces, len(log)]))
     rows = np.flatnonzero(log.rewarded & ~np.isnan(propensity))
+    counts = log.inverse_kept
     return Design(
         kind="every round" if rows.size else without_draws,
         rows=rows,
@@ -134,56 +134,105 @@ def _every_round(
         block=of_round[rows],
         starts=pieces,
         of_round=of_round,
+        drawn=np.ones(pieces.size, dtype=bool),
+        counts=np.ones(rows.size) if counts is None else counts[rows],
         period=1,
         unknown=int(np.isnan(propensity).sum()) if unknown is None else unknown,
-        inverse_kept=None if log.inverse_kept is None else log.inverse_kept[rows],
+        is_thinned=counts is not None,
     )
 
 
 def _scheduled(log: Log, explored: Bools, probability: Floats) -> Design:
     """A log whose rounds explore by blocks."""
-    starts, lengths, last_rounds = _blocks(log, explored, probability)
-    of_round = np.repeat(np.arange(starts.size), np.diff(np.r_[starts, len(log)]))
-    drawn = ((probability > 0.0) & (probability < 1.0)).any()
-    if drawn:
-        usable = _complete_blocks(log, explored, probability, starts, lengths)
-    else:
-        usable = np.add.reduceat(explored.astype(np.int64), starts) > 0
+    eras = _eras(log)
+    starts, lengths, last_rounds = _blocks(log, eras, explored, probability)
+    rounds = np.diff(np.r_[starts, len(log)])
+    of_round = np.repeat(np.arange(starts.size), rounds)
+    draws = np.bincount(eras.of_round, weights=(probability > 0.0) & (probability < 1.0)) > 0
+    drawn = draws[eras.of_round[starts]] | (draws.any() & (lengths == 1))
+    usable = np.where(
+        drawn,
+        _complete_blocks(log, explored, probability, starts, lengths),
+        np.add.reduceat(explored.astype(np.int64), starts) > 0,
+    )
     of_round = np.where(usable[of_round], of_round, -1)
     propensity = np.full(len(log), np.nan) if log.base_propensity is None else log.base_propensity
     explored = explored & (of_round >= 0)
     rows = np.flatnonzero(explored & log.rewarded & ~np.isnan(propensity))
-    ends = np.r_[starts[1:], len(log)] - 1
+    block, ends = of_round[rows], np.r_[starts[1:], len(log)] - 1
+    if draws.any() or not eras.alike:
+        counts = rounds[block].astype(np.float64)
+    else:  # rounds that are fixed are assumed to be alike, and count the same
+        counts = np.full(rows.size, max(float(eras.periods[0]), 1.0))
     return Design(
-        kind="jittered" if drawn else "fixed",
+        kind="jittered" if drawn[usable].all() and draws.any() else "fixed",
         rows=rows,
         propensity=propensity[rows],
-        block=of_round[rows],
+        block=block,
         starts=starts,
         of_round=of_round,
+        drawn=drawn,
+        counts=counts,
         period=int(np.median(lengths)),
         unknown=int((explored & np.isnan(propensity)).sum()),
         cut=ends[log.round[ends] < last_rounds],
     )
 
 
-def _blocks(log: Log, explored: Bools, probability: Floats) -> tuple[Integers, Integers, Integers]:
+class _Eras(NamedTuple):
+    """Rows of one stream under one policy: the era of each row, and the block length of each, 0 if unknown.
+
+    `begins` says whether a row is the first of its era, and `alike` that block lengths do not change.
+    """
+
+    of_round: Integers
+    periods: Integers
+    begins: Bools
+    alike: bool
+
+
+def _eras(log: Log) -> _Eras:
+    policy = log.others.get("policy")
+    begins = np.arange(len(log)) == 0
+    for column in (log.stream, policy):
+        if column is not None:
+            begins[1:] |= column[1:] != column[:-1]
+    first = np.flatnonzero(begins)
+    names = [None] * first.size if policy is None else policy[first].tolist()
+    alone = len(set(names)) == 1
+    known = {name: _period(log, name, alone) for name in set(names)}
+    alike = alone or (len(set(known.values())) == 1 and 0 not in known.values())
+    return _Eras(np.cumsum(begins) - 1, np.array([known[name] for name in names]), begins, alike)
+
+
+def _period(log: Log, policy: object, alone: bool) -> int:
+    """The block length of a policy's schedule; 0 if it is not known, so that probabilities have to tell."""
+    if log.facts.period is not None and (alone or policy == log.facts.policy):
+        return log.facts.period
+    with contextlib.suppress(InfexError, RecursionError, MemoryError):
+        found = parse(policy) if isinstance(policy, str) else None
+        return (period_of(found.schedule) or 0) if isinstance(found, Infex) else 0
+    return 0
+
+
+def _blocks(
+    log: Log, eras: _Eras, explored: Bools, probability: Floats
+) -> tuple[Integers, Integers, Integers]:
     """The first row of each block, the number of rounds that the schedule gives it, and its last round."""
-    period, stream = log.facts.period, log.stream
-    other = np.zeros(len(log), dtype=bool) if stream is None else np.r_[False, stream[1:] != stream[:-1]]
-    if period is not None:
-        number = (log.round - 1) // period
-        starts = np.flatnonzero(np.r_[True, number[1:] != number[:-1]] | other)
-        return starts, np.full(starts.size, period), (number[starts] + 1) * period
+    period = eras.periods[eras.of_round]
+    number = (log.round - 1) // np.maximum(period, 1)
+    opens = np.r_[True, number[1:] != number[:-1]] & (period > 0)
     done = np.cumsum(np.r_[False, explored[:-1]])  # explorations before each round
-    live = np.flatnonzero((probability > 0.0) | other)
-    opening = live[np.r_[True, done[live][1:] != done[live][:-1]] | other[live]]
-    starts = np.unique(np.r_[0, opening])
+    live = np.flatnonzero((probability > 0.0) | eras.begins)
+    opens[live[np.r_[True, done[live][1:] != done[live][:-1]] & (period[live] == 0)]] = True
+    starts = np.flatnonzero(opens | eras.begins)
     hazard = probability[starts]
     spaced = np.diff(np.r_[starts, len(log)])
     lengths = np.where((hazard > 0.0) & (hazard < 1.0), np.rint(1.0 / np.maximum(hazard, 1e-300)), spaced)
-    whole: Integers = lengths.astype(np.int64)
-    return starts, whole, log.round[starts] + whole - 1
+    known = period[starts]
+    lengths = np.where(known > 0, known, lengths).astype(np.int64)
+    last = np.where(known > 0, (number[starts] + 1) * known, log.round[starts] + lengths - 1)
+    return starts, lengths, last
 
 
 def _complete_blocks(
@@ -210,14 +259,15 @@ def _complete_blocks(
 def logging_propensities(log: Log, design: Design, span: slice) -> Floats | None:
     """The propensities in which a target needs support, (rounds, K); a row of NaN is unknown or not needed.
 
-    In a drawn block any round might have explored: the base's propensities, in all of its rounds. If
+    In a drawn block any round might have explored: the base's propensities, in all of its rounds. Where
     exploring rounds are fixed, only theirs. Otherwise those of the whole round.
     """
     if log.base_propensities is None:
         return _certain_arms(log, design, span)
     propensities = log.base_propensities[span]
     if design.kind == "fixed" and log.explored is not None:
-        return np.where(log.explored[span, None], propensities, np.nan)
+        needed = log.explored[span] | design.drawn[np.maximum(design.of_round[span], 0)]
+        return np.where(needed[:, None], propensities, np.nan)
     if design.drawn_blocks or log.explore_probability is None or log.greedy is None:
         return propensities
     probability = log.explore_probability[span, None]

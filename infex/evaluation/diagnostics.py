@@ -119,7 +119,8 @@ def _coverage(analysis: LogAnalysis) -> Iterator[LogFinding]:
         words += ": weighted estimators leave them out"
         yield LogFinding("rounds left out", words, warns=left > 0.1 * size)
     if design.kind == "fixed":
-        words = "exploring rounds are fixed: they represent the others only if these are alike; "
+        words = "exploring rounds are fixed" + (" in a part of the log" if design.drawn.any() else "")
+        words += ": they represent the others only if these are alike; "
         words += "rounds drawn by jittered(m) always do"
         yield LogFinding("fixed rounds", words, warns=False)
     if design.kind == "thinned blocks":

@@ -319,11 +319,16 @@ class LogAnalysis:
         scaled: Floats = (reward - least) / (most - least)
         return scaled
 
+    @functools.cached_property
+    def _unit(self) -> NDArray[Any] | None:
+        return self.log.own_unit
+
     def units(self, rows: Integers) -> Integers | None:
         """The unit of each row as a number; None if no unit has several rows."""
-        if self.log.unit is None:
+        unit = self._unit
+        if unit is None:
             return None
-        _, codes = np.unique(self.log.unit[rows], return_inverse=True)
+        _, codes = np.unique(unit[rows], return_inverse=True)
         return codes if codes.size and int(codes.max()) + 1 < codes.size else None
 
     def __str__(self) -> str:

@@ -224,6 +224,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
 
 def _target_sums(target: TargetPolicy, analysis: LogAnalysis, rounds: float) -> TargetSums:
     log, design, overlap = analysis.log, analysis.design, overlap_of(target, analysis)
+    unit = log.own_unit
     rows, counts = design.rows, design.counts
     if target.is_logged:
         if design.drawn_blocks or not rows.size:
@@ -243,7 +244,7 @@ def _target_sums(target: TargetPolicy, analysis: LogAnalysis, rounds: float) -> 
         np.array(weights),
         float(whole.max(initial=0.0)),
         overlap.largest_weight,
-        UnitSums(np.zeros(0), by_unit[:0]) if log.unit is None else UnitSums.of(log.unit[rows], by_unit),
+        UnitSums(np.zeros(0), by_unit[:0]) if unit is None else UnitSums.of(unit[rows], by_unit),
         rows.size,
         0 if target.is_logged else design.unknown,
         overlap.missing_rounds * (rounds / len(log)),

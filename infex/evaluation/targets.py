@@ -121,10 +121,10 @@ def target_of(name: str, target: object, analysis: LogAnalysis) -> TargetPolicy:
         return TargetPolicy(name, lambda span: _uniform_probabilities(log, span))
     if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):
         try:
-            arm = log.place(target)
+            arms = log.places(target)
         except InvalidLog as error:
             raise InvalidTarget(f"{name!r}: {error}") from None
-        return TargetPolicy(name, lambda span: _on_offer(name, np.full(log.round[span].size, arm), log, span))
+        return TargetPolicy(name, lambda span: _on_offer(name, _arm_called(arms, log, span), log, span))
     if isinstance(target, np.ndarray | Sequence):
         return TargetPolicy(name, _given_probabilities(name, np.asarray(target), analysis))
     if not isinstance(target, type) and callable(target):
@@ -214,6 +214,14 @@ def _function_probabilities(
         return _checked(name, np.asarray(answer), log, span)
 
     return probabilities
+
+
+def _arm_called(arms: Integers, log: Log, span: slice) -> Integers:
+    """In each round, the one of the arms with the same label that is on offer; the first if none is."""
+    if log.offered is None:
+        return np.full(log.round[span].size, arms[0])
+    found: Integers = arms[np.argmax(log.offered[span][:, arms], axis=1)]
+    return found
 
 
 def _on_offer(name: str, arms: Integers, log: Log, span: slice) -> Floats:

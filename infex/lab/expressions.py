@@ -73,6 +73,15 @@ def read(text: str, kind: Kind) -> list[Reading]:
     return found
 
 
+def references(text: str) -> list[str]:
+    """The objects of a user's that an expression names; none of them is loaded.
+
+    >>> references("Infex(my.rules:Base('a:b'), every(20))")
+    ['my.rules:Base']
+    """
+    return [own for _, own in REFERENCE.findall(text) if own]
+
+
 def read_calls(text: str) -> list[Called]:
     """What a name with named settings in brackets says, once for each value of its lists.
 

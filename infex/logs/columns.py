@@ -96,8 +96,8 @@ def named_columns(given: pa.Table, names: ColumnNames) -> pa.Table:
     for wanted in ("arm", "reward"):
         if names.single[wanted] not in present:
             raise InvalidLog(
-                f"a log needs a column for {wanted}, and none is called {names.single[wanted]!r}: pass "
-                f"{wanted}=...; there are {listed_names(present)}"
+                f"a log needs a column for {wanted}, and none is called {names.single[wanted]!r}: "
+                f"name the one it is; there are {listed_names(present)}"
             )
     refuse_repeated_columns(present)
     encoder, context = names.encoder, names.context
@@ -183,10 +183,13 @@ def arms_by_index(given: pa.Table, labels: tuple[Label, ...] | None) -> pa.Table
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
     words = coded.dictionary.to_pylist()
     known = {label: place for place, label in enumerate(labels or sorted(set(words)))}
-    codes = np.array([known.get(word, known.get(str(word), -1)) for word in words], dtype=np.int64)
+    by_text = {str(label): place for label, place in known.items()} | known
+    codes = np.array([by_text.get(word, by_text.get(str(word), -1)) for word in words], dtype=np.int64)
     places = codes[array_of(coded.indices).astype(np.int64)]
     if (places < 0).any():
-        raise InvalidLog(f"arm must be one of the {len(known)} labels; {(places < 0).sum():,} rows are not")
+        unknown = words[int(np.argmin(codes))]
+        rows = f"{(places < 0).sum():,} rows are not, such as {unknown!r}"
+        raise InvalidLog(f"arm must be one of the {len(known)} labels; {rows}")
     return given.set_column(given.column_names.index("arm"), "arm", pa.array(places))
 
 

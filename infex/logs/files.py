@@ -320,6 +320,20 @@ def _open(source: object, form: object, names: ColumnNames, rows: int) -> LogSou
     return LogSource("log", None, header, tables)
 
 
+def form_of(path: Path) -> LogForm:
+    """The form of a file by how it begins: "table" is any Parquet, "infex" what `Bandit(log=...)` writes."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if not head:
+        raise InvalidLog("this file is empty")
+    starts: dict[bytes, LogForm] = {FILE_START: "infex", PARQUET_START: "table", ZIP_START: "obp"}
+    for start, form in starts.items():
+        if head.startswith(start):
+            return form
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    return "dsjson" if text.startswith(("{", "[")) else "csv"
+
+
 def _open_file(path: Path, form: object, names: ColumnNames, rows: int) -> LogSource:
     name = str(path)
     if path.is_dir():
@@ -327,19 +341,15 @@ def _open_file(path: Path, form: object, names: ColumnNames, rows: int) -> LogSo
         if not files:
             raise InvalidLog("there are no Parquet files in this folder")
         return _open_parquet(name, files, names, rows)
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    if not head:
-        raise InvalidLog("this file is empty")
-    if head.startswith(FILE_START) and form in (None, "infex"):
+    found = form_of(path)
+    if found == "infex" and form in (None, "infex"):
         return LogSource(name, read_recorded(path))
-    if head.startswith(PARQUET_START) and form in (None, "infex", "table"):
+    if found == "table" and form in (None, "infex", "table"):
         return _open_parquet(name, [path], names, rows)
-    if head.startswith(ZIP_START) and form in (None, "obp"):
+    if found == "obp" and form in (None, "obp"):
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return LogSource(name, obp_log(dict(arrays)))
-    text = head.decode("utf-8-sig", errors="replace").lstrip()
-    kind = form or ("dsjson" if text.startswith(("{", "[")) else "csv")
+    kind = form or found
     if kind == "csv":
         return LogSource(name, None, None, lambda: _csv_tables(path, names, rows))
     if kind == "dsjson":
@@ -374,20 +384,30 @@ def _csv_tables(path: Path, names: ColumnNames, rows: int) -> Iterator[pa.Table]
 
     options = {
         "read_options": pyarrow.csv.ReadOptions(use_threads=False),  # so that errors name rows
-        "convert_options": pyarrow.csv.ConvertOptions(null_values=CSV_NULLS),
+        "convert_options": pyarrow.csv.ConvertOptions(null_values=CSV_NULLS, column_types=_arm_type(names)),
     }
     try:
         if rows >= MOST_ROWS_AT_ONCE:
             tables = iter([pyarrow.csv.read_csv(path, **options)])
         else:
             with pyarrow.csv.open_csv(path, **options) as reader:
-                options["convert_options"].column_types = _number_types(reader.schema, names)
+                options["convert_options"].column_types = _arm_type(names) | _number_types(
+                    reader.schema, names
+                )
             tables = map(pa.Table.from_batches, ([batch] for batch in pyarrow.csv.open_csv(path, **options)))
         for table in tables:
             if table.num_rows:
                 yield _without_empty_arms(named_columns(table, names))
     except pa.ArrowInvalid as error:
         raise InvalidLog(_csv_fault(str(error), path)) from None
+
+
+def _arm_type(names: ColumnNames) -> dict[str, pa.DataType]:
+    """Arms that have texts for labels are texts, also where these look like numbers: "9.99", "10"."""
+    import pyarrow as pa
+
+    has_texts = any(isinstance(label, str) for label in names.labels or ())
+    return {names.arm: pa.string()} if has_texts else {}
 
 
 def _number_types(schema: pa.Schema, names: ColumnNames) -> dict[str, pa.DataType]:

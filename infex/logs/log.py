@@ -42,7 +42,8 @@ SUM_TOLERANCE = 1e-9  # by which propensities may miss 1
 class LogFacts:
     """What holds for all rows of a log; None means unknown.
 
-    `policy` and `schedule` are expressions. `period` is the block length m of a schedule that explores in one
+    `policy` and `schedule` are expressions, unknown if they changed (a column `policy` then tells which one
+    was in force). `period` is the block length m of a schedule that explores in one
     round of each block: jittered(m), every(m). `penalty`, `noise` and `bound` are the bandit's; `rewards` is
     the smallest and the largest possible reward. `seed` is the bandit's, and `estimator` the expression of
     what it used in place of ridge. `encoded` says that contexts are stored as the map's encoder made them.
@@ -72,6 +73,11 @@ class LogFacts:
                 object.__setattr__(self, name, real(name, value, above=0, error=InvalidLog))
         if self.rewards is not None:
             object.__setattr__(self, "rewards", reward_range(self.rewards))
+
+
+def former_label(label: Label, n: int) -> str:
+    """What an arm is called that was removed, if its label is in use again; n counts such arms, from 1."""
+    return f"{label} (before, {n})"
 
 
 def reward_range(rewards: object) -> tuple[float, float]:
@@ -170,6 +176,26 @@ class Log:
         return ~np.isnan(self.reward)
 
     @property
+    def own_unit(self) -> NDArray[Any] | None:
+        """The unit of each row, (n,), where a row without a unit is one of its own; None if none is known.
+
+        >>> log = Log(arm=[0, 1, 1], reward=[1.0, 0.0, 0.0], unit=["ann", None, None])
+        >>> len(set(log.own_unit.tolist()))
+        3
+        """
+        if self.unit is None:
+            return None
+        nameless = np.not_equal(self.unit, self.unit)  # NaN
+        nameless |= np.array([each is None for each in self.unit], dtype=bool)
+        if not nameless.any():
+            return self.unit
+        found = self.unit.astype(str).astype(object)
+        for row in np.flatnonzero(nameless):
+            stream = "" if self.stream is None else self.stream[row]
+            found[row] = f"\0{stream}\0{self.round[row]}"
+        return found.astype(str)
+
+    @property
     def inverse_kept(self) -> Floats | None:
         """The number of rounds that each row stands for, 1/kept, (n,); None if no row was left out.
 
@@ -230,6 +256,18 @@ class Log:
         if isinstance(label, bool) or label not in known:
             raise InvalidLog(f"no arm of this log is called {label!r}")
         return known.index(label)  # type: ignore[arg-type]
+
+    def places(self, label: Label) -> Integers:
+        """The index of the arm with this label, then those of arms that had it before and were removed.
+
+        >>> log = Log(arm=[2, 0], reward=[1.0, 0.0], labels=("tea", "milk", "tea (before, 1)"))
+        >>> log.places("tea").tolist(), log.places("milk").tolist()
+        ([0, 2], [1])
+        """
+        found, known = [self.place(label)], self.labels or ()
+        while (former := former_label(label, len(found))) in known:
+            found.append(known.index(former))
+        return np.array(found, dtype=np.int64)
 
     def __str__(self) -> str:
         missing = int((~self.rewarded).sum())

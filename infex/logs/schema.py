@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from infex.checks import settings_by_name
 from infex.errors import InfexError, InvalidLog
 from infex.features import Disjoint, FeatureMap, Interactions
 from infex.features.base import encoder_of
-from infex.logs.log import Log, LogFacts
+from infex.logs.log import Log, LogFacts, former_label
 from infex.registry import from_record, parse, to_record
 from infex.schedules.periodic import Every, Jittered
 
@@ -217,7 +217,10 @@ def rows_to_log(
     columns |= _array_columns(rows)
     if "offers" not in columns:
         columns |= {"arms": header.arms, "features": header.features}
-    return Log(**columns, labels=header.labels, facts=header.facts)
+    facts = header.facts
+    if "policy" in columns["others"]:
+        facts = replace(facts, policy=None, schedule=None, period=None)
+    return Log(**columns, labels=header.labels, facts=facts)
 
 
 def _other_columns(rows: Sequence[LogRow], rewards: Sequence[LogReward]) -> dict[str, NDArray[Any]]:
@@ -403,11 +406,13 @@ def _join_fixed_arms(headers: Sequence[LogHeader]) -> JoinedHeaders:
     for some, arms, header in zip(keys, wide, headers, strict=True):
         features.update(zip(some, arms, strict=True))
         labels.update(zip(some, header.labels or (), strict=False))
-    unique = len(set(labels.values())) == len(order)
+    names: list[Label] = []
+    for key in order if len(labels) == len(order) else ():
+        names.append(_free_label(labels[key], names))
     header = LogHeader(
         headers[-1].facts,
         np.array([features[key] for key in order]),
-        tuple(labels[key] for key in order) if unique else None,
+        tuple(names) or None,
     )
     eras = [
         Era(each, np.arange(row.shape[1]), len(order), width) for each, row in zip(places, rows, strict=True)
@@ -492,14 +497,18 @@ def _generations(
     return found
 
 
+def _free_label(label: Label, taken: Sequence[Label]) -> Label:
+    """A label, changed if a later arm has it."""
+    others = (former_label(label, n) for n in itertools.count(1))
+    return next(each for each in itertools.chain([label], others) if each not in taken)
+
+
 def _with_arm(whole: Any, features: FeatureMap | None, place: int) -> Any:
     """A map with one more arm, taken from an earlier map; a label that is in use again is changed."""
     known = None if features is None else features.labels
     labels: list[Label] | None = None
     if known is not None and whole.labels is not None:
-        label = known[place]
-        others = (f"{label} (before, {n})" for n in itertools.count(1))
-        labels = [next(each for each in itertools.chain([label], others) if each not in whole.labels)]
+        labels = [_free_label(known[place], whole.labels)]
     if isinstance(features, Interactions):
         return whole.with_arms(features.arms[[place]], labels)
     return whole.with_arms(1 if labels is None else labels, None)

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -170,9 +170,14 @@ def checked(name: str, policy: object) -> Policy:
 
 
 class StatefulPolicy:
-    """A built-in policy that remembers something of its own choices, or may hold one that does."""
+    """A built-in policy that remembers something of its own choices, or may hold one that does.
+
+    With `keeps_rows`, which controls may have too, its state holds features or rewards of single decisions,
+    or sums of them: a study, from which units are erased, refuses it.
+    """
 
     __slots__ = ()
+    keeps_rows: ClassVar[bool] = False
 
     def restore_state(self, state: Any, dim: int) -> Any:
         """A state that was kept as plain data, as this policy reads it; None if it cannot be its own.

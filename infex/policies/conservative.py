@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class ConservativeState(NamedTuple):
 @dataclass(frozen=True, slots=True, repr=False)
 class Conservative(Control):
     """`schedule`, but no arm after which rewards could fall below a share of the baseline's."""
+
+    keeps_rows: ClassVar[bool] = True
 
     schedule: Schedule | Control
     baseline: float

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class EnsembleSampling(StatefulPolicy):
     >>> bandit.ask().propensity in (0.25, 0.5, 0.75, 1.0)
     True
     """
+
+    keeps_rows: ClassVar[bool] = True
 
     members: int = 20
     noise: float = 1.0

@@ -20,6 +20,7 @@ class AwaitingPolicy(StatefulPolicy):
     """A built-in policy that must be told the reward of each decision before the next, and remembers it."""
 
     __slots__ = ()
+    keeps_rows = True
 
 
 class Awaited(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -58,6 +58,8 @@ class PhasedElimination(StatefulPolicy):
     >>> [bandit.ask().arm for _ in range(4)]
     [0, 1, 0, 1]
     """
+
+    keeps_rows: ClassVar[bool] = True
 
     noise: float = 1.0
     delta: float | None = None

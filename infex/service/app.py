@@ -23,7 +23,7 @@ from infex.service.events import Feed
 from infex.service.metrics import Metrics
 from infex.service.middleware import ServiceMiddleware
 from infex.service.refusals import Refused, response_to
-from infex.service.routes import Endpoint, Routes, answer, refuse_scope
+from infex.service.routes import Endpoint, Routes, answer, refuse_query, refuse_scope
 from infex.service.schemas import RefusalAnswer, ServiceLimits
 from infex.service.studies import SECONDS_BETWEEN_CHECKS, StoreHealth, Studies
 from infex.version import __version__
@@ -136,6 +136,8 @@ def _scoped(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         request.scope["infex.address"] = endpoint.name
         if endpoint.scope is not None:
             refuse_scope(request, endpoint.scope)
+        if endpoint.query:
+            refuse_query(request, endpoint.query)
         return await endpoint.respond(request)
 
     return respond

@@ -52,6 +52,7 @@ from infex.service.schemas import (
     plain_figures,
 )
 from infex.service.studies import ServedStudy, StoreHealth, Studies
+from infex.study.state import RewardState
 from infex.version import __version__
 
 ENCODER = msgspec.json.Encoder()
@@ -65,10 +66,11 @@ BYTES_AT_ONCE = 1_000_000  # of a file that is sent
 FILTERS = {
     "arm": SHORT_TEXT,
     "reason": SHORT_TEXT,
-    "state": SHORT_TEXT,
+    "state": {"type": "string", "enum": [state.value for state in RewardState]},
     "explored": FLAG,
     "most": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
 }
+COLUMNS = {name: SHORT_TEXT | {"default": name} for name in ("arm", "reward", "unit")}
 PAGE_FILES = {
     "/": ("infex.service", "static/page.html", "text/html; charset=utf-8"),
     "/page.js": ("infex.service", "static/page.js", "text/javascript; charset=utf-8"),
@@ -187,7 +189,7 @@ class Routes:
         )  # fmt: skip
         yield Endpoint(
             method="POST", path=f"{STUDY}/log", scope=Scope.ADMIN, respond=self.learn_from,
-            takes_file=True, gives=LearntAnswer,
+            takes_file=True, gives=LearntAnswer, query=COLUMNS,
         )  # fmt: skip
         yield Endpoint(
             method="POST", path=f"{STUDY}/archive", scope=Scope.ADMIN, respond=self.archive,
@@ -326,8 +328,9 @@ class Routes:
     async def learn_from(self, request: Request) -> Response:
         """Learns all rewards of a log, a file of Parquet or CSV, before the first decision.
 
-        Each row is an entry of the journal. The same log again changes nothing; if it breaks off, nothing is
-        decided until all of it is learnt.
+        `arm`, `reward` and `unit` name its columns; those of contexts are called as the study's are. Each row
+        is an entry of the journal. The same log again changes nothing; if it breaks off, nothing is decided
+        until all of it is learnt.
         """
         study = (await self._study(request)).study
         with _private_folder() as folder:
@@ -335,7 +338,7 @@ class Routes:
             with open(path, "wb") as file:
                 await self._receive(request, file.write, self._limits.log, LONGEST_UPLOAD)
             try:
-                rows = await self._alone(study.learn_from, path)
+                rows = await self._alone(partial(study.learn_from, path, **request.query_params))
             except InvalidLog as error:
                 raise InvalidLog(str(error).removeprefix(f"{path}: ")) from error
         return answer(LearntAnswer(rows=rows))
@@ -465,12 +468,19 @@ def refuse_scope(request: Request, scope: Scope) -> None:
         raise Refused(403, "ScopeTooSmall", "the token does not allow this", f"a token with {scope}")
 
 
+def refuse_query(request: Request, query: Mapping[str, Any]) -> None:
+    """Refuses names that an endpoint does not declare, and values that are none of those it lists."""
+    for name, value in request.query_params.multi_items():
+        if name not in query:
+            raise InvalidBody("unknown name in the query", field=name[:60], expected=" or ".join(query))
+        listed = query[name].get("enum", [value])
+        if value not in listed:
+            raise InvalidBody(f"{name} is not one of its values", field=name, expected=" or ".join(listed))
+
+
 def _flag(request: Request, name: str, default: bool) -> bool:
     """What a query says of a flag."""
-    text = request.query_params.get(name, "true" if default else "false")
-    if text not in FLAG["enum"]:
-        raise InvalidBody(f"{name} is neither true nor false", field=name, expected="true or false")
-    return text == "true"
+    return bool(request.query_params.get(name, "true" if default else "false") == "true")
 
 
 @final

@@ -44,8 +44,9 @@ class Explanation:
     it, 0 for none. `software` is the infex that decided, `digest` that of the bandit before.
 
     `proven` says that deciding once more, on the state that the journal gives, came to the same to the last
-    bit; None where that cannot be: something that the state rested on was erased since. `request` and `unit`
-    are shown if they are asked for.
+    bit; None where that cannot be: something that the state rested on was erased since. Then `offers` and
+    `shares` are of a state without what was erased, which the decision never had; its own estimate and
+    interval, in `decision`, stay as they were. `request` and `unit` are shown if they are asked for.
     """
 
     key: str

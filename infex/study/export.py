@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 LOG_VERSION = 1
 ROWS_AT_ONCE = 10_000
+POLICY_CHANGES = ("policy", "pause", "resume")
 ASSIGNED_COLUMNS = {
     EventKind.HELD: "held_out",
     EventKind.STICKY: "sticky",
@@ -212,6 +213,8 @@ class Scan:
         optional = ("context", "arms", "offered", "weight")
         kept = {word: kind for word, kind in kinds.items() if word not in optional or word in offers}
         header = header_of(self.bandit, self.reshaped) | _joined_header(self.joined) | self.unjoined
+        if any(change.what in POLICY_CHANGES for change in self._changes):
+            header |= {"policy": None, "schedule": None}  # the column `policy` has them
         said = json.dumps(header).encode()
         return pa.schema(list(kept.items()), metadata={"infex": said})
 

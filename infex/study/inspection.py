@@ -17,6 +17,7 @@ from infex.study.events import MICROSECONDS, Amended, EventKind, Opened, content
 from infex.study.explain import explain
 from infex.study.export import export
 from infex.study.journal import BEGINNING, Entry, copy_journal
+from infex.study.lift import lift_of
 from infex.study.metrics import count_by_age
 from infex.study.snapshot import load_state, without_erased
 from infex.study.stores.base import Store, open_store, reading, without_password
@@ -93,6 +94,12 @@ class StoredStudy:
     def export(self, path: Path) -> dict[str, int]:
         """Writes all decisions with their rewards as a log in Parquet; how many."""
         return export(self._store, self.name, {}, path)._asdict()
+
+    def lift(self) -> dict[str, Any]:
+        """What the study gains over those held out, with an interval of 95 %."""
+        rules = load_state(self._store, self.name, {}, with_keys=False)[0].rules
+        entries = without_erased(self._store, self.name, self._store.read(self.name))
+        return lift_of(entries, rules, int(time.time() * MICROSECONDS), 0.95)._asdict()
 
     def metrics(self) -> dict[str, Any]:
         """The figures of the study, with ages as of now."""

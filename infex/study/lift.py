@@ -150,7 +150,8 @@ def _problem(main: _Group, held: _Group, left_out: int, waiting: bool, rules: Ru
             f"one, and {held.share:.1%} of those held out. Find out why. {TELL_ALL}"
         )
     if min(len(main.told), len(held.told)) < FEWEST_UNITS:
-        young = f" {left_out} decisions are left out: they are younger than wait={rules.wait!r}."
+        wait = rules.wait if isinstance(rules.wait, str) else f"{rules.wait or 0:g} seconds"
+        young = f" {left_out} decisions are left out: they are younger than the study's wait of {wait}."
         return f"There must be rewards of at least two units in each group.{young if left_out else ''}"
     return None
 

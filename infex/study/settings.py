@@ -33,7 +33,6 @@ from infex.errors import (
 )
 from infex.models.pending import narrows
 from infex.policies.base import checked, policy_info
-from infex.policies.layered import AwaitingPolicy
 from infex.registry import BY_NAME, describe, entry_of, from_record, label_of, record_of, to_record
 from infex.study.assigned import check_holdout_policy
 from infex.study.events import MICROSECONDS
@@ -152,7 +151,7 @@ def settings_to_plain(given: Mapping[str, object]) -> Settings:
     if unknown := sorted(set(given) - set(every)):
         known = ", ".join(sorted(every))
         raise InvalidSetting(f"a study has no setting {unknown[0]!r}; it has {known}")
-    _refuse_awaiting(given.get("policy"))
+    _refuse_keeping_rows(given.get("policy"))
     return {name: setting_to_plain(name, value) for name, value in (every | dict(given)).items()}
 
 
@@ -174,19 +173,22 @@ def object_to_plain(thing: object) -> Any:
     return kept
 
 
-def _refuse_awaiting(policy: object) -> None:
-    """Refuses a policy for which no reward may be late, erased or another's: it would decide no more."""
-    chain = () if policy is None else policy_info(checked("policy", policy)).chain
-    if any(isinstance(link, AwaitingPolicy) for link in chain):
+def _refuse_keeping_rows(policy: object) -> None:
+    """Refuses a policy that remembers what is to be gone when a unit is erased."""
+    if policy is None:
+        return
+    info = policy_info(checked("policy", policy))
+    controls = (part for schedule in info.controlled_schedules for part in schedule.parts())
+    if any(getattr(type(part), "keeps_rows", False) for part in (*info.chain, *controls)):
         raise InvalidSetting(
-            f"{label_of(policy)} must be told the reward of each decision before its next one, and keeps the "
-            "last one's features: a study has rewards that are late, and units that are erased"
+            f"{label_of(policy)} remembers features or rewards of single decisions, or sums of them: a "
+            "study, from which units are erased, cannot have it. A Bandit can"
         )
 
 
 def policy_to_plain(policy: object) -> Any:
     """A policy that takes over; NoRecord says why it cannot be made again from the journal alone."""
-    _refuse_awaiting(policy)
+    _refuse_keeping_rows(policy)
     kept = object_to_plain(policy)
     if kept["record"] is None and "by" not in kept:
         reference_to(policy)  # which says why not

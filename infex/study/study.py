@@ -146,9 +146,12 @@ class Study:
             raise
         return study
 
-    def learn_from(self, source: object) -> int:
+    def learn_from(
+        self, source: object, *, arm: str = "arm", reward: str = "reward", unit: str = "unit"
+    ) -> int:
         """Learns all rewards of a log, or of the file of one, before the first decision; how many they are.
 
+        `arm`, `reward` and `unit` name columns of a file; those of contexts are called as the study's are.
         They are entries of the journal, behind one with a hash of them all. The same log again changes
         nothing. If it breaks off, the study decides nothing until all of it is learnt.
         """
@@ -157,7 +160,7 @@ class Study:
         store, given, bandit = self._executor.store, self._executor.state.given, self.bandit()
         for entry in store.of_keys(self.name, [LOG_KEY]):  # a log is read for the arms and features of then
             bandit = load_state(store, self.name, given, before=entry.number, with_keys=False)[0].bandit
-        log, rows = warm_start_of(source, bandit)
+        log, rows = warm_start_of(source, bandit, {"arm": arm, "reward": reward, "unit": unit})
         for first in range(0, max(len(rows), 1), ROWS_AT_ONCE):
             self.learn_rows(log, first, rows[first : first + ROWS_AT_ONCE])
         return len(rows)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from infex.bandit import Bandit
 from infex.errors import InvalidLog
 from infex.features.base import encoder_of
 from infex.logs import Log, read
+from infex.logs.files import form_of, guarded_reading
 from infex.logs.log import Fingerprint
 from infex.study.events import CONTENT_VERSION, ENCODER, LearntLog, Observation
 from infex.study.requests import checked_unit
@@ -30,13 +32,14 @@ class WarmStart(NamedTuple):
     rows: Sequence[Row]
 
 
-def warm_start_of(source: object, bandit: Bandit) -> WarmStart:
+def warm_start_of(source: object, bandit: Bandit, columns: Mapping[str, Any] | None = None) -> WarmStart:
     """What a bandit can learn from a log, or from a file of one; decisions of its holdout are left out.
 
     Arms are matched by their labels, where the bandit's arms have labels, and else by their indices. The
-    bandit learns all of it here, to see whether it can: it is a copy that is thrown away.
+    bandit learns all of it here, to see whether it can: it is a copy that is thrown away. `columns` are names
+    of columns of a file, for `read`.
     """
-    log = _log_of(source, bandit).without_held_out()
+    log = _log_of(source, bandit, columns or {}).without_held_out()
     places = np.flatnonzero(log.rewarded)
     weights = np.ones(len(log)) if "weight" not in log.others else log.others["weight"]
     weights = weights if log.inverse_kept is None else weights * log.inverse_kept
@@ -68,14 +71,20 @@ def log_named(rows: Sequence[Row], marks: Sequence[int] = ()) -> LearntLog:
     return LearntLog(v=CONTENT_VERSION, digest=found.hexdigest(), rows=len(rows), marks=list(marks))
 
 
-def _log_of(source: object, bandit: Bandit) -> Log:
+def _log_of(source: object, bandit: Bandit, columns: Mapping[str, Any]) -> Log:
     if isinstance(source, Log):
         return source
     if not isinstance(source, str | os.PathLike):
         raise InvalidLog(f"learn_from is a log or the file of one, got a {type(source).__name__}")
-    log = read(source)
+    path = Path(source)
+    with guarded_reading(str(path)):
+        has_texts = not path.is_dir() and form_of(path) == "csv"  # which do not tell "10" from 10
+    labels = bandit.labels if has_texts else None
+    log = read(path, labels=labels, **columns)
     has_offers = log.context is not None or log.offers is not None or log.arms is not None
-    return log if has_offers or bandit.features is None else read(source, features=bandit.features)
+    if has_offers or bandit.features is None:
+        return log
+    return read(path, labels=labels, features=bandit.features, **columns)
 
 
 def _arms_of(log: Log, bandit: Bandit) -> list[int | str | list[float]]:

@@ -344,12 +344,14 @@ OPERATIONS: list[list[str]] = [
     ["amend", "SHOP", "--pending", "ignore", "--freeze", "--reason", "from here"],
     ["pause", "SHOP", "--reason", "a holiday"],
     ["resume", "SHOP", "--reason", "over"],
+    ["lift", "SHOP"],
     ["forget", "SHOP", "u2", "--reason", "asked for it"],
     ["explain", "SHOP", "k3", "--contents"],
     ["explain", "SHOP", "k4"],
     ["verify", "SHOP"],
     ["export", "SHOP", "--out", "OUT"],
     ["metrics", "SHOP"],
+    ["archive", "SHOP", "--keep", "20"],
 ]
 REFUSED: list[list[str]] = [
     ["correct", "SHOP", "nobody", "1"],
@@ -431,7 +433,8 @@ def test_a_token_is_an_option_or_in_the_environment(tmp_path: Path, monkeypatch:
         assert run("metrics", url, "shop", "--token", reads)["decisions"] == 0
         monkeypatch.setenv("INFEX_TOKEN", changes)
         assert run("pause", url, "shop", "--reason", "r") == {"study": "shop", "paused": True}
-        assert "does not allow this" in words_of("metrics", url, "shop", code=2)
+        refused = " ".join(words_of("metrics", url, "shop", code=2).split())
+        assert "the token does not allow this; expected: a token with read" in refused
 
 
 def test_a_database_that_a_service_has_open_is_named_with_the_way_through_it(tmp_path: Path) -> None:
@@ -459,3 +462,107 @@ def test_settings_that_cannot_be_begin_no_study(tmp_path: Path, content: str, wo
     file.write_text(content)
     assert words in " ".join(words_of("open", url_in(tmp_path), "shop", "--settings", file, code=2).split())
     assert infex.studies(url_in(tmp_path)) == []
+
+
+def test_a_policy_for_a_service_is_never_loaded_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path / "was_run"
+    (tmp_path / "own_rules.py").write_text(f"open({str(mark)!r}, 'w').close()\ndef Mine(): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    shop(tmp_path).close()
+    with served(tmp_path) as url:
+        for policy in ("own_rules:Mine()", "own_rules:Mine", "Infex(own_rules:Mine('a:b'), every(3))"):
+            refused = words_of("amend", url, "shop", "--policy", policy, "--reason", "r", code=2)
+            assert "own_rules:Mine is not a policy of infex" in " ".join(refused.split())
+        run("amend", url, "shop", "--policy", "Infex(LinTS, every(9))", "--reason", "r")
+        (change,) = run("show", url_in(tmp_path), "shop")["amendments"]
+        assert change["to"]["record"]["schedule"]["m"] == 9
+    assert not mark.exists()
+
+
+def test_an_apprentice_goes_live(tmp_path: Path) -> None:
+    shop(tmp_path, apprentice=True).close()
+    with served(tmp_path) as url:
+        words = ("--apprentice", "false", "--reason", "it agrees")
+        assert run("amend", url, "shop", *words) == {"study": "shop", "changed": ["apprentice"]}
+    with shop(tmp_path) as study:
+        assert study.ask("k1").t == 1
+
+
+def test_lift_says_what_the_study_gains_or_why_it_cannot(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    shop(tmp_path).close()
+    assert "Nobody is held out" in words_of("lift", url, "shop")
+    with shop(tmp_path, "held", holdout=0.5) as study:
+        for n in range(40):
+            study.ask(f"k{n}", unit=f"u{n}")
+            study.tell(f"k{n}", n % 3 / 2)
+        found, lift = run("lift", url, "held"), study.lift()
+        assert found == lift._asdict()
+        assert f"{lift.difference:+.4g} a decision" in words_of("lift", url, "held")
+
+
+def test_explain_prints_context_unit_and_the_estimate_as_it_was(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    with filled(tmp_path) as study:
+        decision = study.explain("k23", prove=False).decision
+        assert decision is not None
+        own = f"estimate when it was decided: {decision.estimate:.4g} ({decision.low:.4g}"
+        shown = words_of("explain", url, "shop", "k23", "--contents")
+        assert '"country": "FR"' in shown
+        assert "unit: u5" in shown
+        assert own in shown
+        assert "erased" not in shown
+        assert "FR" not in words_of("explain", url, "shop", "k23").replace("country=FR", "")
+        study.forget("u1")
+        shown = words_of("explain", url, "shop", "k23")
+        assert own in shown
+        assert "not the estimates that it was decided on" in shown
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    shop(tmp_path).close()
+    settings = tmp_path / "settings.json"
+    settings.write_text('{"policy": "Greedy", "dim": 2}')
+    nowhere = tmp_path / "nowhere" / "x.parquet"
+    with served(tmp_path) as url:
+        for place in (url, url_in(tmp_path)):
+            said = words_of("export", place, "shop", "--out", nowhere, code=2)
+            assert "no such folder" in " ".join(said.split())
+        said = words_of("open", url, "x", "--settings", settings, "--learn-from", nowhere, code=2)
+        assert "No such file" in " ".join(said.split())
+        said = words_of("open", url, "x", "--settings", tmp_path / "no.json", code=2)
+        assert "No such file" in " ".join(said.split())
+    settings.write_bytes(b"\xff\xfe\xff")
+    assert "must be JSON" in words_of("open", url_in(tmp_path), "x", "--settings", settings, code=2)
+
+
+PRICES = {
+    "policy": "Infex(LinUCB, every(3))",
+    "features": infex.to_record(features.disjoint(["9.99", "10", "14.99"], context=VISITOR)),
+}
+PAST = "price,profit,customer,age,country\n9.99,0.5,ann,30,FR\n10,1,ben,40,DE\n10,0.25,ann,50,FR\n"
+
+
+def test_columns_of_a_log_are_named_and_labels_may_look_like_numbers(tmp_path: Path) -> None:
+    settings, log, other = (tmp_path / name for name in ("settings.json", "log.csv", "other.csv"))
+    settings.write_text(json.dumps(PRICES))
+    log.write_text(PAST)
+    other.write_text(PAST.replace("\n9.99,", "\n8,"))
+    (tmp_path / "alone").mkdir()
+    told = infex.Bandit(features=features.disjoint(["9.99", "10", "14.99"], context=VISITOR), policy=POLICY)
+    rows = [{"age": 30, "country": "FR"}, {"age": 40, "country": "DE"}, {"age": 50, "country": "FR"}]
+    told.learn(rows, ["9.99", "10", "10"], [0.5, 1.0, 0.25])
+    names = ("--arm", "price", "--reward", "profit", "--unit", "customer")
+    with served(tmp_path) as served_at:
+        for url in (served_at, f"sqlite:///{tmp_path}/alone/shop.db"):
+            begin = ("open", url, "shop", "--settings", settings, "--learn-from")
+            refused = " ".join(words_of(*begin, log, code=2).split())
+            assert "none is called 'arm': name the one it is; there are price, profit" in refused
+            assert "'8'" in words_of(*begin, other, *names, code=2)
+            for _ in range(2):  # the same again changes nothing
+                assert run(*begin, log, *names)["entries"] == 5
+            assert run("forget", url, "shop", "nobody") == {"erased": 0}
+    for folder in (tmp_path, tmp_path / "alone"):
+        with Study.open(f"sqlite:///{folder}/shop.db", "shop") as study:
+            np.testing.assert_allclose(study.bandit().theta, told.theta, rtol=1e-12)
+            assert study.forget("ann") == 2

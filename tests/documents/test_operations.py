@@ -70,7 +70,8 @@ def test_what_curl_sends_is_answered_and_commands_run_as_shown(
         asked = text.replace("http://localhost:8321", url).split("curl ")[1:]
         begun, decided, told, changed, paused = [sent(shlex.split(each), token) for each in asked]
         monkeypatch.setenv("INFEX_TOKEN", token)
-        Path("teas.json").write_text('{"policy": "Greedy", "arms": [[1.0]]}')
+        (settings,) = [code for code in CODE if '"features"' in code]
+        Path("teas.json").write_text(settings)
         (shown,) = [code for code in CODE if "INFEX_TOKEN" in code]
         said = [ran(words) for words in pages.commands(shown.replace("http://localhost:8321", url))]
     assert begun["name"] == "drinks"
@@ -78,6 +79,6 @@ def test_what_curl_sends_is_answered_and_commands_run_as_shown(
     assert told["state"] == "rewarded"
     assert changed["arms"] == ["tea", "mate"]
     assert (changed["paused"], paused["paused"]) == (False, True)
-    assert len(said) == 7
+    assert len(said) == 8
     assert "drinks: arms added: 1" in said[3]
     assert said[-1].startswith("holds: ")

@@ -351,7 +351,10 @@ def test_what_cannot_be_is_refused_with_its_rounds(columns: dict[str, object], w
     [
         ("", "this file is empty"),
         ("\n\n", "log: this is not a log that can be read"),
-        ("a,b\n1,2\n", "needs a column for arm, and none is called 'arm': pass arm=...; there are a, b"),
+        (
+            "a,b\n1,2\n",
+            "needs a column for arm, and none is called 'arm': name the one it is; there are a, b",
+        ),
         ("arm,reward\n", "at least one row"),
         ("arm,reward\n1,secret\n", "reward.{1,2}must hold numbers"),
         ("arm,reward\ntea,1\n,0\njuice,1\n", "arm must be there in every row; 1 row has none"),

@@ -447,3 +447,25 @@ def test_old_entries_are_archived_while_the_service_runs_and_are_found_all_the_s
         assert call("GET", f"{STUDY}/verify").json["holds"]
         refused = call("POST", f"{STUDY}/archive", {"keep": 0})
         assert (refused.status, refused.json["field"]) == (422, "keep")
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "expected"),
+    [
+        ("decisions?stat=pending", "stat", "arm or reason or state or explored or most"),
+        ("decisions?state=foo", "state", "pending or rewarded"),
+        ("decisions?explored=yes", "explored", "true or false"),
+        ("explain/o1?foo=1", "foo", "prove or contents"),
+        ("explain/o1?prove=perhaps", "prove", "true or false"),
+        ("verify?check=1", "check", "checkpoint"),
+    ],
+)
+def test_a_query_that_is_not_declared_is_refused(
+    tmp_path: Path, query: str, field: str, expected: str
+) -> None:
+    with running(tmp_path) as call:
+        filled(call)
+        refused = call("GET", f"{STUDY}/{query}")
+        assert (refused.status, refused.json["field"]) == (422, field)
+        assert refused.json["expected"].startswith(expected)
+        assert call("GET", f"{DECISIONS}?state=rewarded&explored=false&most=2").status == 200

@@ -266,6 +266,7 @@ def test_the_overview_comes_by_itself_and_says_of_when_it_is(tmp_path: Path) -> 
         assert study["rules"] == {
             "wait": "1 day", "default": 0.0, "again": "refuse", "holdout": 0.5, "reward_unit": "EUR",
             "holdout_policy": "an arm drawn at random", "sticky": False, "apprentice": False,
+            "awaits_log": False,
         }  # fmt: skip
         assert study["figures"]["overview"] == overview()["at"]
         assert study["words"].startswith("Explores on every 3rd decision with LinUCB")

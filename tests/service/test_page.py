@@ -48,6 +48,18 @@ class Shop:
         self.asked = 0
         self.ask(60)
         self.ask_large()
+        self.ask_tutored()
+
+    def ask_tutored(self) -> None:
+        """A study that was an apprentice, with rewards that are prices."""
+        arms: dict[str, Any] = {"arms": [[1.0, 0.0], [0.0, 1.0]], "labels": ["tea", "juice"]}
+        study = self.client.open("tutored", policy="Infex(LinUCB, every(2))", apprentice=True, **arms)
+        for key, price in (("taught-0", 11.99), ("taught-1", 1234.56)):
+            study.ask(key, played="tea")
+            study.tell(key, price)
+        study.amend(reason="it goes live", apprentice=False)
+        study.ask("own-0")
+        study.tell("own-0", 14.99)
 
     def ask(self, count: int) -> None:
         keys = [f"order-{self.asked + place}" for place in range(count)]
@@ -118,7 +130,7 @@ def refused_logs(driver: Any) -> list[str]:
 def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: Shop, width: int) -> None:
     with browser.tab(shop.driver, width) as driver:
         enter(driver, shop, shop.reader)
-        _, paused, _, pricing = driver.execute_script(
+        _, paused, _, pricing, _ = driver.execute_script(
             "return [...document.querySelectorAll('.card')].map((card) => card.innerText)"
         )
         assert paused.startswith("paused paused\n")
@@ -197,7 +209,7 @@ def test_whether_it_is_worth_it_stands_at_the_top_in_money(shop: Shop, width: in
         words = said(driver, "#worth", "95 % interval")
         lift = asked(shop.url, "GET", "/v1/studies/paying/lift", Authorization=f"Bearer {shop.reader}").json
         assert words.startswith("Yes, the study pays. It earns 0.")
-        assert f"{lift['low']:.3g} EUR to {lift['high']:.3g} EUR" in words
+        assert f"{round(lift['low'], 4):g} EUR to {round(lift['high'], 4):g} EUR" in words
         assert "those held out get always tea" in words
         assert f"Measured on {lift['decisions']} decisions" in words
         assert said(driver, "#verdict", "wins").startswith("juice wins")
@@ -382,3 +394,16 @@ def test_the_page_is_light_and_loads_nothing_from_elsewhere() -> None:
         assert "https://" not in text
         assert "eval(" not in text
         assert "innerHTML" not in text, "texts of users are never read as HTML"
+
+
+@pytest.mark.browser
+def test_rewards_keep_their_cents_and_shares_say_what_they_are_of(shop: Shop) -> None:
+    with browser.tab(shop.driver) as driver:
+        enter(driver, shop, shop.reader, "#/study/tutored")
+        assert "14.99" in said(driver, "#latest", "own-0")
+        explored = said(driver, "#worth dl.figures", "1 round")
+        assert "of 1 round (decisions of the policy)" in explored
+        days = said(driver, "#days", "alike")
+        figures = next(iter(shop.client.study("tutored").metrics()["days"].values()))
+        assert figures["apprentice"] == 2
+        assert f"{figures['estimated_gain']:g}" in days

@@ -1,5 +1,6 @@
 """A log that a study exports is one that infex reads."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,76 @@ def test_arms_that_come_and_go_have_one_place_for_all_also_for_those_held_out(tm
     assert 0 < log.held_out.sum() < 40
     for key, arm in zip(log.others["id"].tolist(), log.arm.tolist(), strict=True):
         assert log.label(arm) == decisions[key].label
+
+
+@pytest.mark.parametrize("later", [infex.jittered(8), infex.every(20)], ids=repr)
+def test_an_export_after_the_schedule_changed_tells_which_one_was_in_force(
+    tmp_path: Path, later: infex.Schedule
+) -> None:
+    base = infex.policies.Softened(infex.LinUCB(scale=0.2), share=0.6)
+    rng = np.random.default_rng(7)
+    with shop(tmp_path, policy=infex.Infex(base, infex.jittered(10)), rewards=(0.0, 1.0)) as study:
+        for n in range(600):
+            if n == 120:
+                study.amend(policy=infex.Infex(base, later), reason="it explores too little")
+            decision = study.ask(f"k{n}", durable=False)
+            study.tell(f"k{n}", float(rng.random() < (0.2, 0.5, 0.4)[decision.arm]), durable=False)
+        study.export(tmp_path / "log.parquet")
+    log = read(tmp_path / "log.parquet")
+    assert log.facts.schedule is None
+    assert log.facts.period is None
+    assert log.explored is not None
+    found = evaluate(log, {"now": logged})["now"]
+    assert found.value == pytest.approx(log.reward.mean(), abs=1e-12)
+    assert found.explorations == log.explored.sum()
+
+
+def test_decisions_without_a_unit_are_evaluated_as_units_of_their_own(tmp_path: Path) -> None:
+    with shop(
+        tmp_path, policy=infex.Infex(infex.policies.Uniform(), infex.jittered(2)), rewards=(0.0, 1.0)
+    ) as study:
+        for n in range(60):
+            study.ask(f"k{n}", unit=f"u{n % 4}" if n >= 30 else None, durable=False)
+            study.tell(f"k{n}", n % 3 / 2, durable=False)
+        study.export(tmp_path / "log.parquet")
+    log = read(tmp_path / "log.parquet")
+    named = np.array([f"u{n % 4}" if n >= 30 else f"alone {n}" for n in range(60)])
+    for rows in (slice(0, 30), slice(0, 60)):
+        some = log.take(rows)
+        found, expected = (evaluate(each, {"now": logged, "first": 0}, estimator="ips") for each in (
+            some, dataclasses.replace(some, unit=named[rows])
+        ))  # fmt: skip
+        in_parts, whole = (
+            evaluate_parts([each.take(slice(0, 20)), each.take(slice(20, None))], {"now": logged})
+            for each in (some, dataclasses.replace(some, unit=named[rows]))
+        )
+        assert in_parts["now"] == whole["now"]
+        for name in found:
+            assert found[name].bounds == expected[name].bounds
+
+
+@pytest.mark.parametrize(
+    "features", [None, infex.features.disjoint(["a", "b", "c"], 2)], ids=["fixed", "map"]
+)
+def test_a_label_means_the_arm_that_had_it_in_each_round(tmp_path: Path, features: Any) -> None:
+    """An arm that was removed and added again under its label is evaluated by this label."""
+    policy = infex.Infex(infex.policies.Uniform(), infex.jittered(3))
+    settings = {"features": features} if features else {"arms": np.eye(3), "labels": ["a", "b", "c"]}
+    more: dict[str, Any] = {"context": [0.5, 0.5]} if features else {}
+    rng = np.random.default_rng(3)
+    with shop(tmp_path, policy=policy, holdout=0.5, holdout_policy="uniform", **settings) as study:
+        for n in range(300):
+            if n == 150:
+                study.remove_arms(["b"], reason="its price changes")
+                again = ["b"] if features else [[0.0, 0.5, 0.0]]
+                study.add_arms(again, **({} if features else {"labels": ["b"]}), reason="it has")
+            study.ask(f"k{n}", unit=f"u{n}", durable=False, **more)
+            study.tell(f"k{n}", float(rng.random()), durable=False)
+        study.export(tmp_path / "log.parquet")
+    log = read(tmp_path / "log.parquet")
+    assert log.held_out is not None
+    held = log.take(log.held_out)
+    called = held.others["label"] == "b"
+    found = evaluate(held, {"b": "b"}, estimator="snips")["b"]
+    assert held.count == 4
+    assert found.value == pytest.approx(held.reward[called].mean(), rel=1e-12)

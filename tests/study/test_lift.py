@@ -89,7 +89,7 @@ def test_decisions_inside_wait_are_left_out_whether_they_were_told_or_not(tmp_pa
         assert (early.decisions, early.held_decisions, early.low) == (0, 0, None)
         assert early.left_out == 400
         assert early.problem is not None
-        assert "wait" in early.problem
+        assert "younger than the study's wait of 1 day." in early.problem
         clock.now += DAY
         whole = study.lift()
         sell(study, 300, seed=2, start=400)
@@ -188,3 +188,21 @@ def test_a_study_without_anybody_held_out_says_so(tmp_path: Path) -> None:
         assert (found.share, found.held_share, found.low) == (1.0, None, None)
         assert found.problem is not None
         assert "holdout" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [
+        (None, "this study has no `wait`"),
+        (3600.0, "the study's wait of 3600 seconds."),
+        ("1 hour", "the study's wait of 1 hour."),
+    ],
+)
+def test_one_unit_alone_shows_no_lift(tmp_path: Path, wait: float | str | None, words: str) -> None:
+    with shop(tmp_path, wait=wait, **SHOP | {"holdout": 1.0}) as study:
+        for n in range(2):
+            study.ask(f"k{n}", unit="ann")
+        study.tell("k0", 1.0)
+        assert words in str(study.lift().problem)
+        study.tell("k1", 1.0)
+        assert study.lift().problem == "There must be rewards of at least two units in each group."

@@ -24,7 +24,8 @@ from infex.errors import (
     UnknownDecision,
     UnknownStudy,
 )
-from infex.policies import EXP2, SupLinUCB
+from infex.policies import EXP2, EnsembleSampling, PhasedElimination, SupLinUCB
+from infex.registry import label_of
 from infex.study import snapshot
 from infex.study.stores.base import reading
 from infex.study.stores.sqlite import SQLiteStore
@@ -618,13 +619,24 @@ def test_a_pause_lasts_until_exploring_is_resumed_whatever_policy_comes(tmp_path
         assert replayed(study) == study.digest()
 
 
-@pytest.mark.parametrize("policy", [SupLinUCB(horizon=100), EXP2(rate=0.1)], ids=["SupLinUCB", "EXP2"])
-def test_a_policy_that_cannot_wait_for_a_reward_is_refused(tmp_path: Path, policy: infex.Policy) -> None:
-    for given in (policy, infex.Infex(policy, infex.every(3), data="own")):
-        with pytest.raises(InvalidSetting, match="rewards that are late"):
+@pytest.mark.parametrize(
+    "policy",
+    [
+        SupLinUCB(horizon=100),
+        EXP2(rate=0.1),
+        PhasedElimination(),
+        EnsembleSampling(members=3),
+        infex.Infex(infex.LinUCB(), infex.policies.conservative(infex.every(3), baseline=0.5)),
+    ],
+    ids=label_of,
+)
+def test_a_policy_that_keeps_what_is_to_be_erased_is_refused(tmp_path: Path, policy: infex.Policy) -> None:
+    wrapped = policy if isinstance(policy, infex.Infex) else infex.Infex(policy, infex.every(3), data="own")
+    for given in (policy, wrapped):
+        with pytest.raises(InvalidSetting, match="units are erased"):
             shop(tmp_path, policy=given)
     assert infex.studies(url_in(tmp_path)) == []
     with shop(tmp_path) as study:
-        with pytest.raises(InvalidSetting, match="rewards that are late"):
+        with pytest.raises(InvalidSetting, match="units are erased"):
             study.amend(policy=policy, reason="to try it")
         assert study.metrics()["amendments"] == 0

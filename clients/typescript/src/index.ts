@@ -282,9 +282,13 @@ export class Study {
     return (await this.#post<ErasureAnswer>("erasures", { unit, ...rest }, seconds)).erased;
   }
 
-  /** Learns all rewards of a log, a file of Parquet or CSV, before the first decision; how many they are. */
-  async learnFrom(log: Blob, options: LongWork = {}): Promise<number> {
-    return (await this.#post<LearntAnswer>("log", log, options.seconds ?? LONG_WORK)).rows;
+  /**
+   * Learns all rewards of a log, a file of Parquet or CSV, before the first decision; how many they are. `arm`, `reward`
+   * and `unit` name its columns.
+   */
+  async learnFrom(log: Blob, options: { arm?: string; reward?: string; unit?: string } & LongWork = {}): Promise<number> {
+    const { seconds = LONG_WORK, ...columns } = options;
+    return (await this.#post<LearntAnswer>(`log?${new URLSearchParams(columns)}`, log, seconds)).rows;
   }
 
   /** Moves all entries of the journal but the newest `keep` into files beside the database; how many. */

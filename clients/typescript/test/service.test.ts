@@ -106,7 +106,7 @@ test("a token for deciding and telling allows these alone, and keys hold any cha
 test("a study begins with a log, and as an apprentice", async () => {
   const arms = { arms: [[1, 0], [0, 1]], labels: ["tea", "juice"], policy: "Greedy" };
   const study = await client.open("apprentice", { ...arms, apprentice: true, sticky: "30 days" });
-  assert.equal(await study.learnFrom(new Blob(["arm,reward\njuice,1\ntea,0.5\njuice,1\n"])), 3);
+  assert.equal(await study.learnFrom(new Blob(["drink,reward\njuice,1\ntea,0.5\njuice,1\n"]), { arm: "drink" }), 3);
   const played = await study.ask("o0", { played: "tea" });
   assert.deepEqual([played.label, played.greedy, played.reason], ["tea", 1, "apprentice"]);
   await study.amend({ apprentice: false, reason: "it knows enough" });

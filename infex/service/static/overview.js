@@ -6,12 +6,18 @@ import { alarms, costFigure, figure } from "/page.js";
 const LATELY = 7 * 86400, MOST_ROWS = 12, MOST_COLUMNS = 7;
 const TELL_ALL = "Tell a reward for every decision, 0 where nothing came of it: if only some results are told, such as sales, means are too high.";
 
-// A reward, or a sum of rewards, in the unit of the study.
-export function money(study, value) {
-  return study.rules.reward_unit && Number.isFinite(value) ? `${number(value)} ${study.rules.reward_unit}` : number(value);
+// A reward as it was told, prices to the cent: to four decimals, or to three digits where it is tiny.
+export function reward(value) {
+  if (!Number.isFinite(value) || (value !== 0 && Math.abs(value) < 0.1)) return number(value);
+  return value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 1000 ? 4 : 2 });
 }
 
-const percent = (share) => (Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 3)}\u00a0%` : "–");
+// A reward, or a sum of rewards, in the unit of the study.
+export function money(study, value) {
+  return study.rules.reward_unit && Number.isFinite(value) ? `${reward(value)} ${study.rules.reward_unit}` : reward(value);
+}
+
+export const percent = (share) => (Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 3)}\u00a0%` : "–");
 const counted = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 // A table whose rows are read one below the other where the window is narrow.
 function stacked(heads, rows, label) {
@@ -33,7 +39,7 @@ function worth(study, { lift }) {
   const basis = `Measured on ${counted(lift.decisions, "decision")} for ${counted(lift.units, "unit")}, and on ${number(lift.held_decisions)} for ${number(lift.held_units)} held out; units are customers, or whom else decisions are about.`;
   const waiting = lift.left_out ? ` ${counted(lift.left_out, "decision")} of late may still get a reward, and are left out.` : "";
   if (lift.low <= 0 && lift.high >= 0)
-    return ["This cannot be said yet.", `Compared with ${rule}, the study earns between ${interval} more a decision (95 % interval): no difference is among these. More decisions make the interval narrower, and so does a larger share that is held out.`, basis + waiting];
+    return ["This cannot be said yet.", `Compared with ${rule}, the study earns from ${interval} more a decision (95 % interval): no difference is among these. More decisions make the interval narrower, and so does a larger share that is held out.`, basis + waiting];
   const sign = lift.difference > 0 ? 1 : -1, ends = [lift.low, lift.high].map((end) => sign * end).sort((a, b) => a - b);
   const sum = (value) => money(study, value * lift.decisions), amount = sign * lift.difference;
   return [
@@ -52,7 +58,7 @@ export function drawWorth(host, study, past) {
       at === null ? null : make("p", { class: "small soft" }, `As of ${clock(at)}.${words.length > 1 ? " This is about the study as a whole, which learns from what it explores; what exploring costs by itself is only estimated." : ""}`)),
     make("dl", { class: "figures" },
       costFigure(study),
-      figure("explored", `${number(spent.done)} times`, `${percent(spent.done / (f.decisions - f.held_out.decisions))} of decisions${spent.different === null ? "" : `; ${number(spent.different)} played another arm than the best by estimate`}`),
+      figure("explored", `${number(spent.done)} times`, `${percent(spent.done / f.rounds)} of ${counted(f.rounds, "round")} (decisions of the policy)${spent.different === null ? "" : `; ${number(spent.different)} played another arm than the best by estimate`}`),
       figure("decisions", number(f.decisions), `${f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out; ` : ""}${number(f.per_minute)} in the last minute`),
       figure("mean reward", money(study, f.today.mean_reward), "of the last day (UTC)"),
       f.apprentice.decisions ? figure("as an apprentice", `${percent(f.apprentice.agreement)} alike`, `of ${number(f.apprentice.decisions)} decisions of others; it expects ${money(study, f.apprentice.estimated_gain)} more a decision of its own, by its estimates`) : null));
@@ -95,7 +101,7 @@ export function drawWinners(host, study, past) {
   const seen = ({ rewards, mean } = {}) => (rewards ? `${money(study, mean)} (${number(rewards)})` : "none yet");
   const sure = (arm) => {
     if (!winners) return [];
-    if (isOne) return [arm ? (arm.low === null || arm.high === null ? "too little seen" : `${money(study, arm.estimate)} (${number(arm.low)} to ${number(arm.high)})`) : "–"];
+    if (isOne) return [arm ? (arm.low === null || arm.high === null ? "too little seen" : `${money(study, arm.estimate)} (${reward(arm.low)} to ${reward(arm.high)})`) : "–"];
     return [percent((arm?.best ?? 0) / winners.requests), percent((arm?.sure ?? 0) / winners.requests)];
   };
   const heads = ["arm", "shown, last 7 days", "mean reward seen (rewards)", ...(!winners ? [] : isOne ? ["estimate (interval)"] : ["best by estimate", "surely the best"])];

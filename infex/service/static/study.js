@@ -1,6 +1,6 @@
 // One study: an overview, then for the operator when it explores, what it plays, why, and what an admin may change.
 import { draw, duration, make, number, table, watchWide } from "/chart.js";
-import { clock, drawAttention, drawSegments, drawWinners, drawWorth, money } from "/overview.js";
+import { clock, drawAttention, drawSegments, drawWinners, drawWorth, money, percent, reward } from "/overview.js";
 import { ask, figure, may } from "/page.js";
 
 let here = null; // what is shown: the study, and its places on the page
@@ -183,10 +183,13 @@ function drawDelay(delay) {
 }
 
 function drawDays(study) {
-  const rows = Object.entries(study.figures.days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.rewards), money(study, f.mean_reward), number(f.calibration)]);
+  const days = Object.entries(study.figures.days).sort().reverse().slice(0, 14), learnt = days.some(([, f]) => f.apprentice);
+  const apprentice = (f) => (learnt ? [number(f.apprentice), percent(f.agreement ?? NaN), money(study, f.estimated_gain)] : []);
+  const rows = days.map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.rewards), money(study, f.mean_reward), reward(f.calibration), ...apprentice(f)]);
+  const heads = ["day (UTC)", "rounds", "explored", "rewards", "mean reward", "calibration", ...(learnt ? ["as an apprentice", "alike", "estimated gain"] : [])];
   here.places.days.replaceChildren(
-    table({ heads: ["day (UTC)", "rounds", "explored", "rewards", "mean reward", "calibration"], rows }, "Table by day"),
-    make("p", { class: "tip" }, "Rounds are decisions of the policy, without those held out. Calibration: mean reward minus mean estimate; near 0 is good."));
+    table({ heads, rows }, "Table by day"),
+    make("p", { class: "tip" }, `Rounds are decisions of the policy, without those held out. Calibration: mean reward minus mean estimate; near 0 is good.${learnt ? " As an apprentice: decisions of others; of how many the study would have played the same arm, and how much more it expects of its own, a decision." : ""}`));
 }
 
 function drawChanges(past) {
@@ -230,7 +233,7 @@ function drawLatest(latest) {
   const rows = latest.slice(0, here.most).map((each) => {
     const cell = (name, value, style = "") => make("td", { class: style, "data-name": name }, value);
     return make("tr", {}, cell("", make("button", { "data-key": each.key, title: "Why?", onclick: () => showWhy(each.key) }, each.key)), cell("round", number(each.round)), cell("arm", each.arm), cell("", each.explored ? make("strong", {}, each.reason) : each.reason),
-      cell("estimate", number(each.estimate)), cell("reward", each.reward === null ? each.state : number(each.reward)), cell("", new Date(each.at * 1000).toLocaleString("en-GB", { dateStyle: "short", timeStyle: "medium" })));
+      cell("estimate", reward(each.estimate)), cell("reward", each.reward === null ? each.state : reward(each.reward)), cell("", new Date(each.at * 1000).toLocaleString("en-GB", { dateStyle: "short", timeStyle: "medium" })));
   });
   here.rows.replaceChildren(...(rows.length ? rows : [make("tr", {}, make("td", { colspan: "7", class: "soft" }, Object.keys(here.filters).length ? "none of the latest decisions is so" : "no decision yet"))]));
   if (focused) here.rows.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
@@ -261,10 +264,10 @@ function drawWhy(body, why) {
   body.replaceChildren(
     make("p", {}, `Round ${number(d.t)}: ${d.label ?? d.arm}, ${d.explored ? "explored" : "not explored"}, because “${d.reason}”. `, make("strong", {}, proof), "."),
     make("dl", { class: "figures" },
-      figure("estimate", number(d.estimate), `${number(d.low)} to ${number(d.high)}`), figure("probability", number(d.propensity), `chance of exploring ${number(d.explore_probability)}`),
-      figure("estimated loss", number(why.loss)), figure("reward", why.reward === null ? why.state : number(why.reward)), figure("entry", number(why.entry), why.amendment ? `after amendment ${number(why.amendment)}` : ""), figure("software", why.software || "–")),
+      figure("estimate", reward(d.estimate), `${reward(d.low)} to ${reward(d.high)}`), figure("probability", number(d.propensity), `chance of exploring ${number(d.explore_probability)}`),
+      figure("estimated loss", reward(why.loss)), figure("reward", why.reward === null ? why.state : reward(why.reward)), figure("entry", number(why.entry), why.amendment ? `after amendment ${number(why.amendment)}` : ""), figure("software", why.software || "–")),
     make("p", { class: "small" }, make("code", {}, why.policy || "")),
-    why.offers.length ? make("h3", {}, "Offers, with estimates and intervals") : null, offers,
+    why.offers.length ? make("h3", {}, why.proven === null ? "Offers, without what was erased: not the estimates that it was decided on" : "Offers, with estimates and intervals") : null, offers,
     Object.keys(why.shares).length ? make("h3", {}, "What each feature added to the estimate of the arm played") : null, shares);
   if (why.offers.length) draw(offers, {
     kind: "rows", title: "Offers with estimates and intervals; the arm played stands out", x: { label: "estimate of the reward" },
