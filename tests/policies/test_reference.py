@@ -107,7 +107,7 @@ stateless = st.one_of(
     ),
     st.builds(
         lambda radius, share, design: LinMED(**radius, greedy_share=share, design=design),
-        radii,
+        radii.filter(lambda radius: radius["scale"] > 0),  # else its law jumps where estimates tie
         st.sampled_from([0.5, 0.9]),
         st.booleans(),
     ),
