@@ -111,11 +111,19 @@ def serving(folder: Path, url: str | None = None) -> Iterator[Instance]:
         try:
             for line in process.stderr:
                 if found := re.search(r":(\d+)/$", line.strip()):
+                    while _status(int(found[1]), "/readyz") != 200:
+                        time.sleep(0.05)
                     yield Instance(int(found[1]), process.pid)
                     break
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
+
+
+def _status(port: int, path: str) -> int:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("GET", path, headers={"Host": "localhost"})
+        return connection.getresponse().status
 
 
 def begin_study(port: int, name: str) -> None:
