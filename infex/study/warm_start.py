@@ -63,7 +63,7 @@ def warm_start_of(source: object, bandit: Bandit, columns: Mapping[str, Any] | N
     return WarmStart(log_named(rows, Fingerprint.of(log).hashes), rows)
 
 
-def log_named(rows: Sequence[Row], marks: Sequence[int] = ()) -> LearntLog:
+def log_named(rows: Sequence[Row], marks: Sequence[int]) -> LearntLog:
     """The name of rows: a hash of them, and how many they are; `marks` are those of a `Fingerprint`."""
     found = blake2b(digest_size=16)
     for unit, content in rows:
