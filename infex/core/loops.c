@@ -164,6 +164,21 @@ LOOP int64_t best_upper(const double *restrict scores, const double *restrict sq
     return -1;
 }
 
+static inline double slope(const double *chances, int64_t k) {
+    return chances ? chances[k] * (1.0 - chances[k]) : 1.0;
+}
+
+LOOP void subtract_arm(const double *restrict squares, const double *restrict along, int64_t K, double psi, int64_t a,
+                       const double *restrict chances, double *restrict products) {
+    const double at = slope(chances, a), wide = at * at * larger(squares[a] - psi * along[a] * along[a], 0.0);
+    for (int64_t k = 0; k < K; k++) {
+        const double by = slope(chances, k);
+        const double sum = by * by * larger(squares[k] - psi * along[k] * along[k], 0.0) + wide;
+        const double square = sum - 2.0 * (at * by) * products[k];
+        products[k] = square > CANCELS * sum ? sqrt(square) : -1.0;
+    }
+}
+
 LOOP void greedy_interval(double *restrict scores, const double *restrict along, int64_t K, int64_t a,
                           double *low_end, double *high_end) {
     const double sa = scores[a], ga = along[a], top = 10.0 * (1.0 + fabs(sa));

@@ -11,6 +11,7 @@
 #define TIE 1e-12    /* arms within TIE (1 + |best|) of the best score count as tied */
 #define SCREEN 1e-9  /* how near to the best an arm's exact score is computed */
 #define LARGEST_RADIUS 1e150             /* beyond it the square would overflow */
+#define CANCELS 1e-3 /* the share of a sum from which on a difference is computed by itself */
 #define GROWTH 2980.9579870417283        /* e^8: the fall of a squared width that costs it digits */
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
@@ -58,6 +59,13 @@ void upper(const double *scores, const double *squares, const double *along, int
    `work` and `places` have room for K numbers. */
 int64_t best_upper(const double *scores, const double *squares, const double *along, int64_t K, double phi,
                    double psi, double beta, int64_t guess, double *work, int64_t *places);
+
+/* In `products`, which are x_k'V^-1 x_a, the widths |x_k - x_a| in V^-1 from squared widths; -1 where they cancel.
+
+   |x_k|^2 + |x_a|^2 - 2 x_k'V^-1 x_a keeps 13 digits where it is at least CANCELS of the sum. Where estimates are
+   `chances` p, (K,), an arm stands for p (1 - p) x; NULL: they are not. */
+void subtract_arm(const double *squares, const double *along, int64_t K, double psi, int64_t a,
+                  const double *chances, double *products);
 
 /* The open interval of phi in which arm a is the greedy arm, and no other is near a tie with it.
 

@@ -337,7 +337,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
         {"kind": choosing.Kind.LINTS, "reads": choosing.Reads.READS_WIDTHS, "delta": 0.1, "rate": 0.5},
     ),
     "choosing.confidence_radius": lambda: (choosing.confidence_radius, (2.0, 1.0, 1.0, 1.0, 0.1, True)),
-    "choosing.gains": lambda: (choosing.gains, (numbers(K), numbers(K))),
+    "choosing.stake": lambda: (choosing.stake, (numbers(K), numbers(K), 1.0)),
     "choosing.divergence_indices": lambda: (choosing.divergence_indices, (numbers(K), numbers(K))),
     "choosing.smallest_eigenvalue": lambda: (choosing.smallest_eigenvalue, (np.eye(D),)),
     "choosing.best_arm": lambda: (choosing.best_arm, (numbers(K),)),
