@@ -116,6 +116,14 @@ def general_run(**changed: Any) -> dict[str, Any]:
     } | changed  # fmt: skip
 
 
+def a_waiting_run() -> general.GeneralRun:
+    model, more = a_model(), {"delays": None, "narrows": False, "asks": True}
+    run = general.GeneralRun(**general_run(law=runs.Law.TABLE, model=model, explored=a_model(), **more))
+    ends = places(*range(1, T + 1))
+    run.play(1, T, places(2, 5), ends, numbers(T, K), numbers(T, D, K), [places(3)], numbers(T, K))
+    return run
+
+
 def a_control() -> controls.Control:
     return controls.Control(controls.ControlKind.LIMITS, limit=0.5, over=5)
 
@@ -388,12 +396,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
             "rewards": numbers(T, K),
         },
     ),
-    "general.GeneralRun.play_arm": lambda: (
-        general.GeneralRun(
-            **general_run(law=runs.Law.TABLE, model=a_model(), explored=a_model(), controls=(), delays=None)
-        ).play_arm,
-        (1, True, numbers(K), numbers(D, K), numbers(K), numbers(D)),
-    ),
+    "general.GeneralRun.play_arm": lambda: (a_waiting_run().play_arm, (1, True, numbers(D))),
     "general.contexts": lambda: (
         played(
             general.GeneralRun, 1, T, places(2, 5), places(*range(1, T + 1)), numbers(T, K), numbers(T, C)
@@ -668,7 +671,7 @@ def test_an_estimator_in_python_may_call_whatever_it_likes() -> None:
             for again in (
                 lambda: run.play(1, T, places(2), places(T), numbers(1, K)),
                 lambda: run.play(7, T, places(8), places(T), numbers(1, K)),
-                lambda: run.play_arm(1, False, numbers(K)),
+                lambda: run.play_arm(1, False, numbers(D)),
             ):
                 with contextlib.suppress(*REFUSALS):
                     again()
