@@ -10,6 +10,7 @@ from infex.core.choosing cimport Radius, radius_at, to_probabilities
 from infex.core.ridge cimport (
     Run,
     best,
+    covariances,
     distances,
     dot,
     estimates,
@@ -358,6 +359,18 @@ cdef class RidgePosterior:
             raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
         work, found = floats(2 * s.d, &room), floats(s.K, &out)
         distances(s, arm, self.means if self.logistic else NULL, room, out)
+        return found
+
+    def covariances(self, int64_t arm):
+        """The covariance of every arm's estimate with that of `arm`, x'V^-1 x_arm, (K,), for noise of 1."""
+        cdef double *room
+        cdef double *out
+        self.read()
+        s = &self.state
+        if not 0 <= arm < s.K:
+            raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
+        work, found = floats(2 * s.d, &room), floats(s.K, &out)
+        covariances(s, arm, self.means if self.logistic else NULL, room, out)
         return found
 
     def radii(self, double noise, double bound, double delta, bint mixture=False):

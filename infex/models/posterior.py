@@ -441,6 +441,8 @@ class Posterior:
     def covariances(self, arm: int) -> Floats:
         """The covariance of every arm's estimate with that of `arm`, x'V^-1 x_arm, (K,), for noise of 1."""
         place, reach = self._checked(arm), self._reach
+        if isinstance(reach, RidgePosterior):
+            return reach.covariances(place)
         if isinstance(reach, BankPosterior):  # whose arms have nothing in common
             return np.where(np.arange(len(self)) == place, np.square(reach.widths), 0.0)
         rows = self._gradients @ reach.factor.T

@@ -1,0 +1,9 @@
+from infex.arrays import Floats
+
+def minimum_divergence(
+    estimates: Floats, reaches: Floats, columns: Floats | None, greedy: int, share: float
+) -> Floats: ...
+def information_directed(
+    uppers: Floats, lowers: Floats, widths: Floats, covariances: Floats | None, best_arm: int
+) -> Floats: ...
+def least_ratio(regrets: Floats, gains: Floats) -> Floats: ...
