@@ -15,6 +15,8 @@ cdef extern from "loops.h" nogil:
     double tie_bar(double top)
 
 cdef double DESIGN_TOLERANCE = 1.0  # the theory asks for a design within a constant factor of the best
+cdef double GAP_TOLERANCE = 0.01    # of the design that is weighted by gaps
+cdef int64_t HALVINGS = 54          # after which an interval of length 1/2 has no number inside
 cdef double ALIKE = 1e-12           # regrets and gains that differ by less are the same, but for rounding
 
 
@@ -149,11 +151,42 @@ cdef void information_law(const double *uppers, const double *lowers, const doub
     find_least_ratio(regrets, gains, K, law)
 
 
+cdef void gap_law(const double *costs, int64_t K, double *law) noexcept nogil:
+    """q/(l + cost) in the place of q, which adds up to 1, where l makes them add up (SpannerIGW; Zhu et al., 2022).
+
+    l is from 1/2 to 1 if the arm of no cost has half of q, and is found by halving.
+    """
+    cdef double low = 0.5, high = 1.0, middle, total
+    cdef int64_t k, step
+    for step in range(HALVINGS):
+        middle, total = 0.5 * (low + high), 0.0
+        for k in range(K):
+            total += law[k] / (middle + costs[k])
+        if total > 1.0:
+            low = middle
+        else:
+            high = middle
+    total = 0.0
+    for k in range(K):
+        law[k] /= high + costs[k]
+        total += law[k]
+    for k in range(K):
+        law[k] /= total
+
+
 cdef const double[::1] _numbers(str name, given, int64_t K):
     """One number for each arm, none of them NaN."""
     found = np.ascontiguousarray(given, dtype=np.float64)
     if found.shape != (K,) or np.isnan(found).any() or K == 0:
         raise ValueError(f"{name} must be a number for each of {K} arms, got the shape {found.shape}")
+    return found
+
+
+cdef const double[:, ::1] _columns(given, int64_t K):
+    """The arms, (d, K)."""
+    found = np.ascontiguousarray(given, dtype=np.float64)
+    if found.ndim != 2 or found.shape[0] < 1 or found.shape[1] != K or not np.isfinite(found).all():
+        raise ValueError(f"columns must be finite numbers, (d, {K}), got the shape {found.shape}")
     return found
 
 
@@ -164,10 +197,8 @@ def minimum_divergence(estimates, reaches, columns, int64_t greedy, double share
     cdef const double[:, ::1] arms = np.zeros((1, K))
     cdef double[::1] law = np.empty(K)
     if columns is not None:
-        arms = np.ascontiguousarray(columns, dtype=np.float64)
+        arms = _columns(columns, K)
         d = arms.shape[0]
-        if d < 1 or arms.shape[1] != K or not np.isfinite(arms).all():
-            raise ValueError(f"columns must be finite numbers, (d, {K}), got the shape {np.shape(columns)}")
     if not 0 <= greedy < K:
         raise IndexError(f"greedy must be from 0 to {K - 1}, got {greedy}")
     if not 0.0 <= share <= 1.0:
@@ -192,6 +223,30 @@ def information_directed(uppers, lowers, widths, covariances, int64_t best_arm):
     information_law(
         &high[0], &low[0], &wide[0], &joint[0] if covariances is not None else NULL, K, best_arm, &work[0], &law[0]
     )
+    return np.asarray(law)
+
+
+def inverse_gap(costs, columns, int64_t greedy):
+    """`gap_law` of arms, (d, K), by what their gaps cost, (K,): q is half the greedy arm, half an optimal design.
+
+    The design is of x/sqrt(1 + cost).
+    """
+    cdef int64_t K = len(costs), k
+    cdef const double[::1] prices = _numbers("costs", costs, K)
+    cdef const double[:, ::1] arms = _columns(columns, K)
+    cdef double[::1] law = np.empty(K), work = np.empty(K + design_size(arms.shape[0], K))
+    if not 0 <= greedy < K:
+        raise IndexError(f"greedy must be from 0 to {K - 1}, got {greedy}")
+    if not np.greater_equal(prices, 0.0).all():
+        raise ValueError(f"costs must be at least 0, got {np.min(prices)}")
+    with nogil:
+        for k in range(K):
+            work[k] = 1.0 / sqrt(1.0 + prices[k])
+        find_design(&arms[0, 0], &work[0], arms.shape[0], K, GAP_TOLERANCE, &work[K], &law[0])
+        for k in range(K):
+            law[k] *= 0.5
+        law[greedy] += 0.5
+        gap_law(&prices[0], K, &law[0])
     return np.asarray(law)
 
 

@@ -183,7 +183,7 @@ cdef class RegressionModel(SharedModel):
             s = self._narrowed(base.reads)
         else:
             self._read(base.reads)
-        s.law = &self.law[0]
+        s.law = &self.law[0] if self.law.shape[0] > 0 else NULL
         return choose(base, s, self.logistic, policy_state, t, rng, explored)
 
     cdef int update(self, int64_t arm, const double *x, double reward, bint is_arm) except -1 nogil:

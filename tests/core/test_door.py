@@ -358,6 +358,11 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
         (numbers(K), numbers(K), np.abs(numbers(K)), numbers(K), 1),
     ),
     "laws.least_ratio": lambda: (laws.least_ratio, (np.abs(numbers(K)), np.abs(numbers(K)))),
+    "laws.inverse_gap": lambda: (laws.inverse_gap, (np.abs(numbers(K)), numbers(D, K), 1)),
+    "posterior.RidgePosterior.sampled_maxima": lambda: (
+        a_posterior().sampled_maxima,
+        (1.0, numbers(4, D)),
+    ),
     "posterior.RidgePosterior.covariances": lambda: (a_posterior().covariances, (1,)),
     "choosing.stake": lambda: (choosing.stake, (numbers(K), numbers(K), 1.0)),
     "choosing.divergence_indices": lambda: (choosing.divergence_indices, (numbers(K), numbers(K))),
