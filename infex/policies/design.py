@@ -38,7 +38,7 @@ def _design(rows: bytes, shape: tuple[int, int], tolerance: float) -> Floats:
 
 
 def spanning_arms(arms: Floats) -> tuple[int, ...]:
-    """As many of the arms, (K, d), as they have dimensions, each the farthest from the span of those before."""
+    """As many of the arms, (K, d), as they have dimensions, each farthest from the span of those before."""
     return _spanning(np.ascontiguousarray(arms).tobytes(), arms.shape)
 
 
