@@ -14,7 +14,7 @@ BASES = (
     "LinIDS(gain=directed)", "OptimisticTS", "TSUCB", "LinPHE", "WeightedBootstrap", "EnsembleSampling",
     "SpannerIGW", "PhasedElimination", "SupLinUCB", "EXP2", "WeightedOFUL", "ExploreThenCommit",
 )  # fmt: skip
-SCHEDULES = {"alone": always(), "every(20)": every(20), "ledger(1)": ledger(1.0)}
+SCHEDULES: dict[str, Any] = {"alone": always(), "every(20)": every(20), "ledger(1)": ledger(1.0)}
 SHAPES = ((10, 100, 2000), (40, 1000, 300))
 
 
