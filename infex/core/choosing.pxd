@@ -74,7 +74,7 @@ cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *r
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
 cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
 cdef double radius_at(const Radius *radius, double log_det_ratio, double penalty) noexcept nogil
-cdef double gain(double gap, double reach) noexcept nogil
+cdef double largest_gain(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil

@@ -19,6 +19,7 @@ cdef double INVERSE_ROOT = 0.3989422804014327  # 1/sqrt(2 pi)
 cdef double SINGULAR = 1e-12           # of the trace: an eigenvalue below it is rounding
 cdef double FAR_FROM_SINGULAR = 1e-11
 cdef double ROUNDED = 1e-12            # of n: more than rounding changes of an eigenvalue of n rewards
+cdef double ROUNDED_BAR = 1e-6         # more than rounding changes of where a gain cannot be the largest
 cdef double ROUNDED_GROWTH = 1e-9      # an arm of length 1 makes det V grow by exactly 2 at first
 
 
@@ -142,15 +143,37 @@ cdef double gain(double gap, double reach) noexcept nogil:
     return reach * (density * c / (z + c))
 
 
-def gains(const double[::1] gaps, const double[::1] reaches):
-    """`gain` of every arm, (K,)."""
-    cdef int64_t K = gaps.shape[0], k
-    if reaches.shape[0] != K:
-        raise ValueError(f"there must be {K} reaches, got {reaches.shape[0]}")
-    cdef double[::1] out = np.empty(K)
+cdef double largest_gain(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil:
+    """The largest `gain` of all arms, with reaches noise distance; 0 without arms.
+
+    As psi(z) <= phi(z), no arm has more than the arm of the least z = gap/reach has if phi(z) times the longest reach is
+    less; so few gains are computed.
+    """
+    cdef double most = 0.0, longest = 0.0, least = INFINITY, reach, z, bar
+    cdef int64_t k, nearest = -1
     for k in range(K):
-        out[k] = gain(gaps[k], reaches[k])
-    return np.asarray(out)
+        reach = noise * distances[k]
+        longest = larger(reach, longest)
+        z = gaps[k] / reach if reach > 0.0 else INFINITY
+        if z < least:
+            least, nearest = z, k
+    if nearest < 0:
+        return 0.0
+    most = gain(gaps[nearest], noise * distances[nearest])
+    bar = sqrt(larger(2.0 * log(longest * INVERSE_ROOT / most), 0.0)) + ROUNDED_BAR if most > 0.0 else INFINITY
+    for k in range(K):
+        reach = noise * distances[k]
+        if gaps[k] <= bar * reach:
+            most = larger(gain(gaps[k], reach), most)
+    return most
+
+
+def stake(const double[::1] gaps, const double[::1] distances, double noise):
+    """The largest `gain` of arms with such gaps and reaches noise distance: what a greedy round is expected to lose."""
+    cdef int64_t K = gaps.shape[0]
+    if distances.shape[0] != K:
+        raise ValueError(f"there must be {K} distances, got {distances.shape[0]}")
+    return largest_gain(&gaps[0], &distances[0], K, noise) if K else 0.0
 
 
 cdef int64_t divergence_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:

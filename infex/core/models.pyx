@@ -275,6 +275,7 @@ cdef class RegressionModel(SharedModel):
         cdef int64_t best = self.greedy_arm(False, NULL), k
         if best < 0:
             return
+        self._read(READS_WIDTHS)
         for k in range(s.K):
             gaps[k] = larger(s.room[best] - s.room[k], 0.0)
         distances(s, best, s.room if self.logistic else NULL, s.sample, widths)

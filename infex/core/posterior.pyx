@@ -352,6 +352,7 @@ cdef class RidgePosterior:
         cdef double *room
         cdef double *out
         self.read()
+        self.score()
         s = &self.state
         if not 0 <= arm < s.K:
             raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")

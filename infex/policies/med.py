@@ -7,10 +7,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real, set_fields
+from infex.core.design import optimal_shares
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.choice import LawPolicy, best_arms
-from infex.policies.design import optimal_design
 from infex.policies.ucb import Confidence
 
 DESIGN_TOLERANCE = 1.0  # the theory asks for a design within a constant factor of the best
@@ -53,8 +53,8 @@ class LinMED(LawPolicy, Confidence):
         evidence = self._evidence(posterior, greedy)
         rest, weights = 1.0 - self.greedy_share, np.full(arms, (1.0 - self.greedy_share) / arms)
         if self.design:
-            scaled = posterior.arms * np.sqrt(evidence)[:, None]
-            weights = 0.5 * (weights + rest * optimal_design(scaled, DESIGN_TOLERANCE))
+            design = optimal_shares(posterior.arms.T, np.sqrt(evidence), DESIGN_TOLERANCE)
+            weights = 0.5 * (weights + rest * design)
         weights[greedy] += self.greedy_share
         found: Floats = weights * evidence
         found /= found.sum()

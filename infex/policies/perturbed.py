@@ -7,10 +7,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real, set_fields, whole
+from infex.core.design import spanning_arms
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.choice import TIES, Ties
-from infex.policies.design import spanning_arms
 from infex.policies.thompson import Sampler, checked_draws
 
 ROUNDING = 1e-9
@@ -33,8 +33,11 @@ class Perturbation:
 
 def untried(posterior: Posterior) -> Floats | None:
     """Scores that play the first arm without a reward of those that span all arms; None if there is none."""
-    for arm in spanning_arms(posterior.arms):
-        if posterior.pulls[arm] == 0:
+    pulls = posterior.pulls
+    if pulls.all():
+        return None
+    for arm in spanning_arms(posterior.arms.T):
+        if pulls[arm] == 0:
             return np.where(np.arange(len(posterior)) == arm, 1.0, 0.0)
     return None
 
