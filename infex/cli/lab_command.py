@@ -400,6 +400,7 @@ def suite(
 @click.option(
     "--horizon", type=RoundsOption(), default=5000, show_default=True, help="Rounds, such as 10000 or 1e5."
 )
+@click.option("--large", is_flag=True, help="The paper's problems with 1,000 arms, too: this takes hours.")
 @click.option("--tune/--no-tune", default=True, show_default=True, help="Choose settings of bases, too.")
 @click.option("--list", "listed", is_flag=True, help="Print bases, problems and schedules, and play nothing.")
 @_play_options("atlas")
@@ -409,6 +410,7 @@ def atlas(
     schedules: tuple[str, ...],
     seeds: int,
     horizon: int,
+    large: bool,
     tune: bool,
     listed: bool,
     out: Path,
@@ -436,16 +438,15 @@ def atlas(
     if listed:
         for base in catalogue.BASES:
             click.echo(f"base      {base.name}: {'; '.join(base.settings)}")
-        for problem in catalogue.PROBLEMS:
+        for problem in (*catalogue.PROBLEMS, *catalogue.LARGE_PROBLEMS):
             learnt = f", learnt by {problem.estimator}" if problem.estimator else ""
             click.echo(f"problem   {problem.name}: {problem.environment}{learnt}")
         for schedule in catalogue.SCHEDULES:
             click.echo(f"schedule  {schedule}")
         return
     begun = time.perf_counter()
-    found = draw(
-        bases, problems, schedules, seeds=seeds, horizon=horizon, tune=tune, out=out, progress=True, **played
-    )
+    settings: dict[str, Any] = {"seeds": seeds, "horizon": horizon, "large": large, "tune": tune}
+    found = draw(bases, problems, schedules, out=out, progress=True, **settings, **played)
     found.write(out)
     if as_json:
         say_json(found.table())

@@ -327,6 +327,7 @@ def atlas(
     *,
     seeds: int = ATLAS_SEEDS,
     horizon: int = ATLAS_HORIZON,
+    large: bool = False,
     tune: bool = True,
     tuning_seeds: int = TUNING_SEEDS,
     out: str | Path | None = None,
@@ -339,8 +340,9 @@ def atlas(
     """Every base alone and under every schedule, on every problem, paired by instance and noise.
 
     `bases`, `problems` and `schedules` are those of the atlas, or some of them by name; other texts are
-    expressions of your own, and in a dict they have names. Base and greedy rounds share their data, but for
-    bases that refuse that. Each base is played at its published setting with so many `seeds`. With `tune`,
+    expressions of your own, and in a dict they have names. With `large`, the paper's problems with 1,000 arms
+    are among them, which take hours. Base and greedy rounds share their data, but for bases that refuse that.
+    Each base is played at its published setting with so many `seeds`. With `tune`,
     it is also played alone and under every(20) at that one of its settings whose mean regret on
     `tuning_seeds` other seeds is least: as many settings for every base that has one to tune, and as many
     seeds.
@@ -352,7 +354,11 @@ def atlas(
     >>> [(place.schedule, cell.regret.size) for place, cell in small.cells.items()]
     [('alone', 2), ('every(5)', 2)]
     """
-    entrants, cases, times = chosen_bases(bases), chosen_problems(problems), chosen_schedules(schedules)
+    entrants, cases, times = (
+        chosen_bases(bases),
+        chosen_problems(problems, large),
+        chosen_schedules(schedules),
+    )
     whole("seeds", seeds, least=1)
     whole("tuning_seeds", tuning_seeds, least=1)
     if seeds >= FIRST_TUNING_SEED:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from infex.checks import hint
 from infex.errors import InvalidSetting
-from infex.lab.paper import PAPER_ARMS, PAPER_DIMS
+from infex.lab.paper import PAPER_DIMS
 
 ALONE = "alone"  # the base decides in every round
 TUNED_SCHEDULES = (ALONE, "every(20)")  # for which settings are chosen
@@ -143,11 +143,14 @@ BASES = (
 
 SCHEDULES = ("every(5)", "every(20)", "every(100)", "logarithmic(3)", "ledger(1)")
 
+LARGE_PROBLEMS = tuple(  # which take as long as all others together, several times over
+    Problem(f"d = {dim}, K = 1000", f"gaussian(dim={dim}, arms=1000)") for dim in PAPER_DIMS
+)
 PROBLEMS = (
     *(
         Problem(f"d = {dim}, K = {arms}", f"gaussian(dim={dim}, arms={arms})")
         for dim in PAPER_DIMS
-        for arms in PAPER_ARMS
+        for arms in (10, 100)
     ),
     Problem("near ties", "near_ties(dim=10, arms=50, ties=10, gap=0.01)"),
     Problem("heavy tails", "gaussian(dim=10, arms=100, rewards=student, degrees=2.1)"),
@@ -157,8 +160,6 @@ PROBLEMS = (
     Problem("kernel", "kernel(arms=100, rank=20)"),
     Problem("logistic", "gaussian(dim=10, arms=100, link=logistic, rewards=bernoulli)", "Logistic"),
 )
-
-Listed = TypeVar("Listed", Base, Problem)
 
 
 def chosen_bases(asked: Iterable[str] | Mapping[str, str]) -> tuple[Base, ...]:
@@ -174,16 +175,18 @@ def chosen_bases(asked: Iterable[str] | Mapping[str, str]) -> tuple[Base, ...]:
     return tuple(known.get(text) or Base(text, _expression(text, known)) for text in found) or BASES
 
 
-def chosen_problems(asked: Iterable[str] | Mapping[str, str]) -> tuple[Problem, ...]:
-    """The problems of the atlas that are asked for, by name; all for none.
+def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tuple[Problem, ...]:
+    """The problems of the atlas that are asked for, by name; all for none, with the `large` ones or without.
 
     Any other text is the expression of a problem, as is each value of a dict, whose keys are names.
     """
     if isinstance(asked, Mapping):
         return tuple(Problem(name, expression) for name, expression in asked.items())
-    known = {problem.name: problem for problem in PROBLEMS}
-    found = dict.fromkeys(_list_of("problems", asked))
-    return tuple(known.get(text) or Problem(text, _expression(text, known)) for text in found) or PROBLEMS
+    known = {problem.name: problem for problem in (*PROBLEMS, *LARGE_PROBLEMS)}
+    found = list(dict.fromkeys(_list_of("problems", asked)))
+    if not found:
+        return (*PROBLEMS, *LARGE_PROBLEMS) if large else PROBLEMS
+    return tuple(known.get(text) or Problem(text, _expression(text, known)) for text in found)
 
 
 def chosen_schedules(asked: Iterable[str]) -> tuple[str, ...]:
