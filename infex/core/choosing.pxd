@@ -22,6 +22,10 @@ cpdef enum Kind:
     RAND_LINUCB      # optimism of a degree that is drawn from `degrees`
     LINIMED          # the least divergence by estimates; the greedy arm's index is at least `rate`
     LINIMED_BY_UPPER # by upper bounds; that of the largest is at least -log(`rate`/gap^2)
+    LINMED           # an arm drawn by its divergence from the greedy one, which has `rate` of all
+    LINMED_BY_DESIGN # and by an optimal design
+    LINIDS           # an arm drawn so that squared regret over information is least
+    LINIDS_DIRECTED  # over information about the arm of the largest upper bound
     OPTIMISTIC_TS    # the larger of estimate and sample
     OPTIMISTIC_TS_SPHERICAL
 
@@ -67,6 +71,7 @@ cdef class Base:
     cdef const double[:, ::1] degrees
 
 
+cdef int64_t law_size(const Settings *base, int64_t d, int64_t K) noexcept nogil
 cdef bint is_plain(const Settings *base) noexcept nogil
 cdef Kind kind_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
 cdef bitgen_t *bits_of(generator) except NULL

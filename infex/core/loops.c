@@ -206,7 +206,7 @@ LOOP void subtract_arm(const double *restrict squares, const double *restrict al
     for (int64_t k = 0; k < K; k++) {
         const double by = slope(chances, k);
         const double sum = by * by * larger(squares[k] - psi * along[k] * along[k], 0.0) + wide;
-        const double square = sum - 2.0 * (at * by) * products[k];
+        const double square = sum - 2.0 * products[k];
         products[k] = square > CANCELS * sum ? sqrt(square) : -1.0;
     }
 }

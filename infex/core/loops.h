@@ -76,7 +76,7 @@ void upper(const double *scores, const double *squares, const double *along, int
 int64_t best_upper(const double *scores, const double *squares, const double *along, int64_t K, double phi,
                    double psi, double beta, int64_t guess, double *work, int64_t *places);
 
-/* In `products`, which are x_k'V^-1 x_a, the widths |x_k - x_a| in V^-1 from squared widths; -1 where they cancel.
+/* In `products`, the covariances of arms with arm a, the widths |x_k - x_a| in V^-1 from squared widths; -1 where they cancel.
 
    |x_k|^2 + |x_a|^2 - 2 x_k'V^-1 x_a keeps 13 digits where it is at least CANCELS of the sum. Where estimates are
    `chances` p, (K,), an arm stands for p (1 - p) x; NULL: they are not. */

@@ -72,6 +72,7 @@ cdef struct State:
     int64_t *places        # room for K
     double *sample         # room for 3 d
     double *whole          # room for 2 (d + 1) d
+    double *law            # room for `law_size` numbers, where a base draws its arm from a law
     double told            # how many rewards were learnt, where somebody counts
     double *pulls          # (K,): how often each arm was played, and the sum of its rewards, where somebody counts
     double *rewards
@@ -119,7 +120,7 @@ cdef void absorb(State *s, const double *x, double reward, double weight) noexce
 cdef void whole_sums(const State *s) noexcept nogil
 cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil
 cdef double solve(const State *s, const double *x, double *out) noexcept nogil
-cdef void covariances(const State *s, int64_t arm, double *room, double *out) noexcept nogil
+cdef void covariances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil
 cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil
 cdef void open_run(State *s) noexcept nogil
 cdef void close_run(State *s) noexcept nogil

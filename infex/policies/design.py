@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from infex.arrays import Floats
 from infex.checks import real
-from infex.core.design import optimal_shares
+from infex.core import design
 from infex.errors import InvalidArms
 
 
@@ -34,4 +34,22 @@ def optimal_design(arms: npt.ArrayLike, tolerance: float = 0.01) -> Floats:
     maxsize=64
 )  # policies over fixed arms ask in every round, and a design costs far more than a round
 def _design(rows: bytes, shape: tuple[int, int], tolerance: float) -> Floats:
-    return optimal_shares(np.frombuffer(rows).reshape(shape).T, None, tolerance)
+    return design.optimal_shares(np.frombuffer(rows).reshape(shape).T, None, tolerance)
+
+
+def spanning_arms(arms: Floats) -> tuple[int, ...]:
+    """As many of the arms, (K, d), as they have dimensions, each the farthest from the span of those before."""
+    return _spanning(np.ascontiguousarray(arms).tobytes(), arms.shape)
+
+
+# Policies over fixed arms ask for these in every round, and they cost more than all else in a round.
+
+
+@lru_cache(maxsize=64)
+def _design(rows: bytes, shape: tuple[int, int], tolerance: float) -> Floats:
+    return design.optimal_shares(np.frombuffer(rows).reshape(shape).T, None, tolerance)
+
+
+@lru_cache(maxsize=64)
+def _spanning(rows: bytes, shape: tuple[int, int]) -> tuple[int, ...]:
+    return tuple(design.spanning_arms(np.frombuffer(rows).reshape(shape).T).tolist())

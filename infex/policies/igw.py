@@ -8,15 +8,13 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real, set_fields, whole
-from infex.core.design import optimal_shares
+from infex.core.laws import inverse_gap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import DEFAULT_DELTA, Problem
 from infex.policies.choice import LawPolicy
 
 DESIGN_CONSTANT = 4.0
-DESIGN_TOLERANCE = 0.01
-HALVINGS = 60
 
 
 @final
@@ -70,12 +68,4 @@ class SpannerIGW(LawPolicy):
         greedy = posterior.greedy
         gaps = np.maximum(posterior.estimate(greedy) - posterior.estimates, 0.0)
         costs = self.rate_for(posterior.dim) / (DESIGN_CONSTANT * posterior.dim) * gaps
-        weights = 0.5 * optimal_shares(posterior.arms.T, 1.0 / np.sqrt(1.0 + costs), DESIGN_TOLERANCE)
-        weights[greedy] += 0.5
-        low, high = 0.5, 1.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if np.sum(weights / (middle + costs)) > 1.0 else (low, middle)
-        found: Floats = weights / (high + costs)
-        found /= found.sum()
-        return found
+        return inverse_gap(costs, posterior.arms.T, greedy)
