@@ -12,7 +12,7 @@ cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 di
 cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
 cdef double STEEP = 1e9      # trace V trace V^-1 from which on V is factored with 32 digits
 cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
-cdef double LARGE = 2.0**20  # a reward beyond it is in no run with others that are so much smaller
+cdef double LARGE = 2.0**12  # a reward beyond it is in no run with others that are so much smaller
 
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil:
