@@ -17,7 +17,7 @@ from infex.policies import EnsembleSampling, LinIDS, LinMED, RandLinUCB, Spanner
 ARMS = np.array([[0.9, 0.1], [0.3, 0.8], [-0.4, 0.6]])
 THETA = np.array([0.4, 0.3])
 PERIOD, LEAST = 3, 0.1  # rounds of a block; the least probability of an arm that a target plays
-BASES = {
+BASES: dict[str, Policy] = {
     "LinMED": LinMED(greedy_share=0.4, scale=0.5),
     "RandLinUCB": RandLinUCB(spread=1.0),
     "LinIDS": LinIDS(scale=0.3),
@@ -41,7 +41,8 @@ def written(policy: Policy, rounds: int, seed: int, path: Path) -> Log:
 
 def rarest(law: Floats) -> Integers:
     """The arm of the least probability that is not nearly 0, by the law of each round, (n, K)."""
-    return np.argmin(np.where(law < LEAST, np.inf, law), axis=1)
+    found: Integers = np.argmin(np.where(law < LEAST, np.inf, law), axis=1)
+    return found
 
 
 def standardised(log: Log, law: Floats, rows: Any) -> Floats:
@@ -60,7 +61,7 @@ def test_intervals_cover_the_value_of_another_target_by_the_law_in_the_log(
 
     Under the drawn schedule the base has data of its own: its law is the same until the block explores.
     """
-    policy: Policy = BASES[name]
+    policy = BASES[name]
     if schedule == "drawn":
         policy = infex.Infex(policy, infex.jittered(PERIOD, seed=5), data="own")
     logs, rounds = 120, 150 if schedule == "alone" else 150 * PERIOD

@@ -63,7 +63,7 @@ def task(seed: int, horizon: int, law: str) -> Task:
     return Task(arms, rewards, means.max() - means, rng)
 
 
-def played(policy: Policy, given: Task, seed: int, estimator: models.Estimator | None = None) -> list[int]:
+def played(policy: Policy, given: Task, seed: int, estimator: models.Weighted | None = None) -> list[int]:
     """The arms that a bandit plays."""
     bandit, arms = Bandit(given.arms, policy, seed=seed, estimator=estimator), list[int]()
     for rewards in given.rewards:
@@ -113,7 +113,7 @@ def by_ridge(choose: Choose, weights: Callable[[Floats], Floats] | None = None) 
         gram, moment, arms = np.eye(DIM), np.zeros(DIM), list[int]()
         weight = np.ones(ARMS) if weights is None else weights(given.arms)
         for t in range(1, given.horizon + 1):
-            inverse = np.linalg.inv(gram)
+            inverse: Floats = np.linalg.inv(gram)
             arm = int(choose(Known(t, given, gram, inverse, inverse @ moment)))
             x = given.arms[arm]
             gram = gram + weight[arm] * np.outer(x, x)
@@ -367,10 +367,10 @@ class Pair(NamedTuple):
     policy: Callable[[int], Policy]
     loop: Loop
     law: str = "gaussian"
-    estimator: models.Estimator | None = None
+    estimator: models.Weighted | None = None
 
 
-def pair(policy: Any, loop: Loop, law: str = "gaussian", estimator: models.Estimator | None = None) -> Pair:
+def pair(policy: Any, loop: Loop, law: str = "gaussian", estimator: models.Weighted | None = None) -> Pair:
     return Pair(lambda horizon: policy, loop, law, estimator)
 
 
