@@ -113,7 +113,7 @@ def by_ridge(choose: Choose, weights: Callable[[Floats], Floats] | None = None) 
         gram, moment, arms = np.eye(DIM), np.zeros(DIM), list[int]()
         weight = np.ones(ARMS) if weights is None else weights(given.arms)
         for t in range(1, given.horizon + 1):
-            inverse: Floats = np.linalg.inv(gram)
+            inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
             arm = int(choose(Known(t, given, gram, inverse, inverse @ moment)))
             x = given.arms[arm]
             gram = gram + weight[arm] * np.outer(x, x)
