@@ -405,7 +405,9 @@ PAIRS: dict[str, Pair] = {
 }
 SAME_ARMS = {"LinUCB", "LinUCB, mixture", "LinIMED-1", "LinIMED-3", "WeightedOFUL", "SupLinUCB"}
 
-TASKS = dict.fromkeys(("RandLinUCB", "TSUCB", "EnsembleSampling", "LinTS, uninflated", "OptimisticTS"), 300)
+TASKS = dict.fromkeys(
+    ("EXP2", "RandLinUCB", "TSUCB", "EnsembleSampling", "LinTS, uninflated", "OptimisticTS"), 300
+)
 
 
 def regrets(name: str, horizon: int, seeds: int) -> tuple[Floats, Floats]:
