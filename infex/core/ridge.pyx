@@ -432,7 +432,8 @@ cdef void covariances(const State *s, int64_t arm, const double *chances, double
 cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil:
     """In `out` the width |x_k - x_arm| in V^-1 of every arm's difference from `arm`; `room` is for 2 d numbers.
 
-    Squared widths must be up to date; `chances` as in `covariances`. O(K d), and O(d^2) for each arm that is so near that its difference is taken by itself.
+    Squared widths must be up to date; `chances` as in `covariances`. O(K d), and O(d^2) for each arm that is so near
+    that its difference is taken by itself.
     """
     cdef int64_t d = s.d, K = s.K, i, k
     cdef double own = 1.0, other = 1.0

@@ -85,9 +85,9 @@ class EnsembleSampling(StatefulPolicy):
 
     def _scores(self, posterior: Posterior, state: EnsembleState) -> Floats:
         """x'(theta + V^-1 sum x z_j) of every member and arm, (members, K)."""
-        factor, theta = posterior.factor, posterior.theta
+        factor = posterior.factor
         drawn = np.reshape(state.perturbations, (self.members, -1))
-        return np.array([posterior.scores(theta + factor.T @ (factor @ own)) for own in drawn])
+        return np.array([posterior.scores(theta) for theta in posterior.theta + drawn @ factor.T @ factor])
 
     def state_at(self, posterior: Posterior, last: EnsembleState | None, seed: int) -> EnsembleState:
         """The state with what was learnt since the last round: perturbations of the rewards that came."""

@@ -42,8 +42,10 @@ def untried(posterior: Posterior) -> Floats | None:
 
 def scores_of(posterior: Posterior, arms: Floats, penalty: float, weights: Floats, sums: Floats) -> Floats:
     """Every shown arm's x'theta for theta = (penalty I + sum weight x x')^-1 sum x sum, (K,)."""
-    gram = (arms.T * weights) @ arms + penalty * np.eye(arms.shape[1])
-    return posterior.scores(np.asarray(np.linalg.solve(gram, arms.T @ sums), dtype=np.float64))
+    played = weights > 0.0  # few of many arms
+    rows = arms[played]
+    gram = (rows.T * weights[played]) @ rows + penalty * np.eye(arms.shape[1])
+    return posterior.scores(np.asarray(np.linalg.solve(gram, rows.T @ sums[played]), dtype=np.float64))
 
 
 @final

@@ -88,13 +88,14 @@ class PhasedElimination(StatefulPolicy):
         places = posterior.places.tolist()
         if state is None or not any(quota.left for quota in state.quotas):
             state = self._phase(posterior, state)
-        due = [quota for quota in state.quotas if quota.left and quota.place in places]
+        shown, quotas = set(places), state.quotas
+        due = [n for n, quota in enumerate(quotas) if quota.left and quota.place in shown]
         if not due:
             active = [arm for arm, place in enumerate(places) if place not in state.eliminated]
             return max(active or range(len(places)), key=posterior.estimate), state
-        chosen = max(due, key=lambda quota: (quota.left / quota.pulls, -quota.place))
-        quotas = tuple(quota._replace(left=quota.left - (quota is chosen)) for quota in state.quotas)
-        return places.index(chosen.place), state._replace(quotas=quotas)
+        n = max(due, key=lambda n: (quotas[n].left / quotas[n].pulls, -quotas[n].place))
+        chosen = quotas[n]._replace(left=quotas[n].left - 1)
+        return places.index(chosen.place), state._replace(quotas=(*quotas[:n], chosen, *quotas[n + 1 :]))
 
     def _phase(self, posterior: Posterior, last: PhaseState | None) -> PhaseState:
         """The next phase: the arms that are left, and their pulls."""
