@@ -127,8 +127,9 @@ class TSUCB(Sampler, Perturbation):
     """Plays the arm of the least (f - x'theta)/|x| in V^-1, f a sampled maximum (Baek and Farias, 2021).
 
     f is the mean of max_x x'theta~ over so many `samples` of N(theta, noise^2 V^-1): what Thompson sampling
-    believes the best arm to be worth. With few samples f may lie below the best estimate (with one, in a
-    third of all rounds). `ties` go to the "lowest" index, or at "random"; `law` is as in `LinTS`.
+    believes the best arm to be worth; 100 of them are ours. With few samples f may lie below the best
+    estimate (with one, in a third of all rounds). `ties` go to the "lowest" index, or at "random"; `law` is
+    as in `LinTS`.
 
     >>> from infex import Bandit
     >>> from infex.policies import TSUCB
