@@ -45,6 +45,9 @@ COMMANDS = {  # practitioners' commands first; those of the group `lab` are call
     "lab suite": Entry("lab_command", "experiments", "Score your policies on eleven named challenges."),
     "lab report": Entry("lab_command", "experiments", "Draw the figures and the page of a sweep again."),
     "lab bound": Entry("lab_command", "experiments", "What does the paper's theorem promise, if anything?"),
+    "lab worst-case": Entry(
+        "lab_command", "experiments", "Search the worst regret, by how often one explores."
+    ),
     "lab verify": Entry("lab_command", "experiments", "Check the paper's statements on fresh runs."),
 }
 

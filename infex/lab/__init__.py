@@ -18,7 +18,7 @@ from infex.policies.design import optimal_design
 from infex.streams import stream
 
 if TYPE_CHECKING:
-    from infex.lab import paper, suite, theory, verification
+    from infex.lab import paper, suite, theory, verification, worst_case
     from infex.lab.planner import plan
     from infex.lab.results import Results
     from infex.lab.sweep import Sweep
@@ -28,7 +28,7 @@ _LAZY = {
     "Sweep": "infex.lab.sweep",
     "plan": "infex.lab.planner",
 }
-_MODULES = ("paper", "suite", "theory", "verification")
+_MODULES = ("paper", "suite", "theory", "verification", "worst_case")
 
 __all__ = [
     "Results",
@@ -44,6 +44,7 @@ __all__ = [
     "suite",
     "theory",
     "verification",
+    "worst_case",
 ]
 
 
