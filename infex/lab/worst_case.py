@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex._stats import mean_intervals, slope
-from infex.arrays import Floats
+from infex._stats import mean_intervals, slope, student_quantile
+from infex.arrays import Floats, Integers
 from infex.checks import safe_repr, whole
 from infex.errors import InvalidSetting, SparseExploration
 from infex.lab.environments import LinearInstance, lower_bound
@@ -276,27 +276,43 @@ class Worst(NamedTuple):
     tried: int
 
 
-class Slope(NamedTuple):
-    """How the worst regret of a base and a schedule grows: the slope of its logarithm against that of T.
+class Growth(NamedTuple):
+    """The slope of log worst regret against log T, and that of T/sqrt(1 + f(T)) through the same horizons.
 
-    `low` and `high` bound an interval of 95 %, by drawing fresh seeds again; it knows nothing of what the
-    search may have missed. `predicted` is the slope of T/sqrt(1 + f(T)) through the same horizons. The same
-    with `late` is through the longer half of the horizons. `growth` is "power" where f(T) = T^r and
-    "logarithmic" where it is (log T)^r; else it is empty, and `r` NaN.
+    `low` and `high` bound an interval of 95 % by drawing fresh seeds again, which knows nothing of what the
+    search may have missed. `scatter` is half the length of another, by how far the horizons lie from one
+    line: it has the luck of every search in it, and what of the line is bent. NaN with two horizons.
+    """
+
+    slope: float
+    low: float
+    high: float
+    scatter: float
+    predicted: float
+
+    @property
+    def least(self) -> float:
+        """The lower end of both intervals; NaN if one is missing."""
+        return float(np.minimum(self.low, self.slope - self.scatter))
+
+    @property
+    def most(self) -> float:
+        """The upper end of both intervals; NaN if one is missing."""
+        return float(np.maximum(self.high, self.slope + self.scatter))
+
+
+class Slope(NamedTuple):
+    """How the worst regret of a base and a schedule grows over `all` horizons, and over the `late` half.
+
+    `kind` is "power" where f(T) = T^r and "logarithmic" where it is (log T)^r; else it is empty, and `r` NaN.
     """
 
     base: str
     schedule: str
-    slope: float
-    low: float
-    high: float
-    predicted: float
-    late: float
-    late_low: float
-    late_high: float
-    late_predicted: float
-    growth: str = ""
-    r: float = math.nan
+    all: Growth
+    late: Growth
+    kind: str
+    r: float
 
 
 @final
@@ -335,7 +351,10 @@ class WorstCases:
             "seeds": self.seeds,
             "seed": self.seed,
             "first_fresh_seed": self.seed * SEEDS_APART + FRESH_FROM,
-            "slopes": [each._asdict() for each in self.slopes],
+            "slopes": [
+                each._asdict() | {"all": each.all._asdict(), "late": each.late._asdict()}
+                for each in self.slopes
+            ],
             "cells": [each._asdict() for each in self.cells],
         }
 
@@ -470,19 +489,36 @@ class _Player:
         )
 
     def slope(self) -> Slope:
-        """Slopes through all horizons, and through the longer half."""
-        rounds = np.array([each.horizon for each in self.cells])
+        """How it grows, through all horizons and through the longer half."""
+        rounds, regrets = np.array([each.horizon for each in self.cells]), np.array(self.regrets).T
         floors = np.array([[each.floor for each in self.cells]])
-        regrets = np.array(self.regrets).T
-        late = slice(len(rounds) // 2 if len(rounds) > 2 else 0, None)
-        whole_range, longer_half = (
-            (*slope(rounds[part], regrets[:, part]), slope(rounds[part], floors[:, part]).value)
-            for part in (slice(None), late)
-        )
-        names = self.base.label, self.schedule.label
+        parts = slice(None), slice(late_from(len(rounds)), None)
+        grown = [_growth(rounds[part], regrets[:, part], floors[:, part]) for part in parts]
+        kind, r = "", math.nan
         match self.schedule.thing:
-            case Counted(target=Power(r=r)):
-                return Slope(*names, *whole_range, *longer_half, "power", r)
-            case Counted(target=Logarithmic(r=r)):
-                return Slope(*names, *whole_range, *longer_half, "logarithmic", r)
-        return Slope(*names, *whole_range, *longer_half)
+            case Counted(target=Power(r=found)):
+                kind, r = "power", found
+            case Counted(target=Logarithmic(r=found)):
+                kind, r = "logarithmic", found
+        return Slope(self.base.label, self.schedule.label, *grown, kind, r)
+
+
+def late_from(count: int) -> int:
+    """The place of the first horizon of the longer half, if there are so many: two at least belong to it.
+
+    >>> [late_from(count) for count in (2, 3, 4, 9)]
+    [0, 1, 2, 4]
+    """
+    return min(count // 2, count - 2)
+
+
+def _growth(rounds: Integers, regrets: Floats, floors: Floats) -> Growth:
+    """Slopes of regrets, (seeds, horizons), and of floors, (1, horizons)."""
+    scatter, means = math.nan, regrets.mean(axis=0)
+    if rounds.size > 2 and np.all(means > 0.0):
+        logs, line = np.log(rounds), np.polyfit(np.log(rounds), np.log(means), 1)
+        misses = np.log(means) - np.polyval(line, logs)
+        freedom = rounds.size - 2
+        error = math.sqrt(float(misses @ misses) / freedom / float(np.sum((logs - logs.mean()) ** 2)))
+        scatter = student_quantile(0.95, freedom) * error
+    return Growth(*slope(rounds, regrets), scatter, slope(rounds, floors).value)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from scipy import stats
 
 from infex import Infex, LinUCB, Schedule, every, power
 from infex.cli.main import main
@@ -168,10 +169,26 @@ def test_slopes_recover_an_exponent_that_was_planted() -> None:
         workers=1,
     )
     (slope,) = found.slopes
-    for value in (slope.slope, slope.low, slope.high, slope.late):
-        assert value == pytest.approx(0.7, abs=0.002)
+    for grown in (slope.all, slope.late):
+        assert grown.slope == pytest.approx(0.7, abs=0.002)
+        assert grown.low == grown.high == pytest.approx(grown.slope)  # all seeds have the same regret
+        assert grown.predicted == pytest.approx(0.5, abs=0.01)
+    assert slope.all.scatter < 0.03
     assert [cell.regret for cell in found.cells] == pytest.approx([10**1.4, 10**2.1, 10**2.8], rel=0.01)
-    assert slope.predicted == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.usefixtures("_quick")
+def test_scatter_is_the_interval_of_a_line_through_the_horizons() -> None:
+    found = small(horizons=[20, 60, 200, 500])
+    (slope,) = found.slopes
+    logs, regrets = (np.log([getattr(cell, name) for cell in found.cells]) for name in ("horizon", "regret"))
+    line = stats.linregress(logs, regrets)
+    assert slope.all.slope == pytest.approx(line.slope)
+    assert slope.all.scatter == pytest.approx(stats.t.ppf(0.975, 2) * line.stderr)
+    assert slope.all.least <= min(slope.all.low, slope.all.slope - slope.all.scatter)
+    assert slope.all.most >= max(slope.all.high, slope.all.slope + slope.all.scatter)
+    assert slope.late.slope == pytest.approx(np.diff(regrets[2:])[0] / np.diff(logs[2:])[0])
+    assert math.isnan(slope.late.scatter)
 
 
 @pytest.mark.usefixtures("_quick")
@@ -283,7 +300,7 @@ def test_the_page_holds_the_figures_and_says_what_they_are_not(tmp_path: Path) -
     for slope in found.slopes:
         end = found.of(slope.base, slope.schedule)[-1]
         assert f"{end.low:,.0f} to {end.high:,.0f}" in page
-        assert f"{slope.late_low:.2f} to {slope.late_high:.2f}" in page
+        assert f"{slope.late.low:.2f} to {slope.late.high:.2f}" in page
     for words in ("lower bounds on the worst case", "fresh seeds", "20 fresh seeds", "T = 100"):
         assert words in page
     charts = embedded(page)
@@ -293,7 +310,7 @@ def test_the_page_holds_the_figures_and_says_what_they_are_not(tmp_path: Path) -
     )
     assert [series["x"] for series in charts[1]["series"]] == [[0.3, 0.6]] * 3
     assert charts[2]["series"][1]["y"] == pytest.approx(
-        [each.late for each in found.slopes if (each.base, each.growth) == ("Uniform", "logarithmic")],
+        [each.late.slope for each in found.slopes if (each.base, each.kind) == ("Uniform", "logarithmic")],
         rel=1e-4,
     )
     data = json.loads(files[1].read_text())

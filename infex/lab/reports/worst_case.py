@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from infex.files import replace
-from infex.lab.worst_case import FAMILIES, Slope, Worst, WorstCases
+from infex.lab.worst_case import FAMILIES, Growth, Worst, WorstCases, late_from
 from infex.pages import breakable, chart, rounded, shell, table
 
 TITLE = "How rarely may one explore in the worst case?"
 HEADINGS = (
-    "schedule", "f(T)", "worst regret", "95 %", "of floor", "exploring", "late slope", "95 %", "predicted",
+    "schedule", "f(T)", "worst regret", "95 %", "of floor", "exploring", "late slope", "95 %, seeds",
+    "scatter", "predicted",
 )  # fmt: skip
 
 QUESTION = """
@@ -53,7 +54,8 @@ than the theory's may drop the best arm by itself.</p>
 ABOUT_FIGURES = """
 <p>Worst regret: the mean of {seeds} fresh seeds, which had no part in the search. Of floor: how many
 times the bound derived above. Exploring: the share of that regret which exploring rounds have lost. Late
-slope: from T = {first} on. Predicted: the slope of T/&radic;(1 + f(T)) through the same horizons.</p>
+slope: from T = {first} on, with an interval over fresh seeds, and one by how far the horizons scatter
+about a line. Predicted: the slope of T/&radic;(1 + f(T)) through the same horizons.</p>
 """
 SEARCH_WORDS = """
 <p>Every schedule of a base was first searched at length at two short horizons. What was worst there is
@@ -62,9 +64,9 @@ what is worst for one schedule is tried with all schedules of the base.</p>
 """
 CAVEATS = """
 <p><b>These are lower bounds on the worst case.</b> The search may have missed worse instances, and it
-tries none with more than five arms or four dimensions. Intervals are over fresh seeds and know nothing of
-what was missed: slopes are less certain than they say, by as much as one horizon was searched better than
-another.</p>
+tries none with more than five arms or four dimensions. Intervals over fresh seeds know nothing of what
+was missed. Those by scatter do, as far as one horizon was searched better than another: judge slopes by
+both.</p>
 <p><b>Selection.</b> The worst of many instances is also one of bad luck in the search. So what is
 reported was played again with fresh seeds; the regret by which instances were chosen is {inflation} times
 as much, in the median.</p>
@@ -78,7 +80,7 @@ def text_rows(found: WorstCases) -> list[list[str]]:
     """The map as a table: a row of headings, then one for each base and schedule at the longest horizon."""
     ends = {each[:2]: each for each in found.ends}
     rows = [
-        [f"{each.base}, {each.schedule}", *_figures(ends[each[:2]]), *_late_figures(each)]
+        [f"{each.base}, {each.schedule}", *_figures(ends[each[:2]]), *_growth_figures(each.late)]
         for each in found.slopes
     ]
     return [["base, " + HEADINGS[0], *HEADINGS[1:]], *rows]
@@ -94,8 +96,9 @@ def _figures(end: Worst) -> list[str]:
     ]
 
 
-def _late_figures(each: Slope) -> list[str]:
-    return [f"{each.late:.2f}", _interval(each.late_low, each.late_high, ".2f"), f"{each.late_predicted:.2f}"]
+def _growth_figures(each: Growth) -> list[str]:
+    scatter = "\N{EN DASH}" if math.isnan(each.scatter) else f"\N{PLUS-MINUS SIGN} {each.scatter:.2f}"
+    return [f"{each.slope:.2f}", _interval(each.low, each.high, ".2f"), scatter, f"{each.predicted:.2f}"]
 
 
 def _interval(low: float, high: float, form: str) -> str:
@@ -197,7 +200,7 @@ def _slope_charts(found: WorstCases) -> list[str]:
     first, last = _late(found)
     for kind, words in (("power", "T^r"), ("logarithmic", "(log T)^r")):
         series = []
-        some = sorted((each for each in found.slopes if each.growth == kind), key=lambda each: each.r)
+        some = sorted((each for each in found.slopes if each.kind == kind), key=lambda each: each.r)
         for place, base in enumerate(found.bases):
             mine = [each for each in some if each.base == base]
             series.append(
@@ -206,9 +209,9 @@ def _slope_charts(found: WorstCases) -> list[str]:
                     "shape": "joined",
                     "colour": place,
                     "x": [each.r for each in mine],
-                    "y": rounded(each.late for each in mine),
-                    "low": rounded(each.late_low for each in mine),
-                    "high": rounded(each.late_high for each in mine),
+                    "y": rounded(each.late.slope for each in mine),
+                    "low": rounded(each.late.least for each in mine),
+                    "high": rounded(each.late.most for each in mine),
                 }
             )
         line = [each for each in some if each.base == found.bases[0]]
@@ -218,13 +221,13 @@ def _slope_charts(found: WorstCases) -> list[str]:
                 "colour": len(found.bases),
                 "dash": "5 4",
                 "x": [each.r for each in line],
-                "y": rounded(each.late_predicted for each in line),
+                "y": rounded(each.late.predicted for each in line),
             }
         )
         if len(line) > 1:
             data = {
                 "title": f"How worst regret grows with T, by r in f(T) = {words}",
-                "hint": f"Slope of log regret against log T, {first:,} to {last:,}, with intervals of 95 %.",
+                "hint": f"Slope of log regret against log T, {first:,} to {last:,}; both intervals.",
                 "x": {"label": f"r in f(T) = {words}"},
                 "y": {"label": "slope", "from": 0.3, "to": 1.1},
                 "limits": [{"y": 0.5, "name": "\u221aT"}],
@@ -236,8 +239,7 @@ def _slope_charts(found: WorstCases) -> list[str]:
 
 def _late(found: WorstCases) -> tuple[int, int]:
     """The first and the last of the horizons through which late slopes are drawn."""
-    horizons = found.horizons
-    return horizons[len(horizons) // 2 if len(horizons) > 2 else 0], horizons[-1]
+    return found.horizons[late_from(len(found.horizons))], found.horizons[-1]
 
 
 def _verdicts(found: WorstCases) -> list[str]:
@@ -248,19 +250,22 @@ def _verdicts(found: WorstCases) -> list[str]:
         "intervals are not below it.</p>"
     ]
     for base in found.bases:
-        mine = [each for each in found.slopes if each.base == base and not math.isnan(each.late_low)]
-        sorts = {
-            "above 1/2": [each.schedule for each in mine if each.late_low > 0.5],
-            "not told apart from 1/2": [
-                each.schedule for each in mine if each.late_low <= 0.5 <= each.late_high
-            ],
-            "below 1/2": [each.schedule for each in mine if each.late_high < 0.5],
-        }
-        words = "; ".join(f"{name}: {', '.join(some)}" for name, some in sorts.items() if some)
+        sorts: dict[str, list[str]] = {}
+        for each in found.slopes:
+            if each.base == base and not math.isnan(each.late.least + each.late.most):
+                sorts.setdefault(_place(each.late), []).append(each.schedule)
+        words = "; ".join(f"{name}: {', '.join(some)}" for name, some in sorts.items())
         lines.append(
-            f"<p>Late slopes of <code>{breakable(base)}</code>: {escape(words or 'too few seeds')}.</p>"
+            f"<p>Late slopes of <code>{breakable(base)}</code>: {escape(words or 'too few runs')}.</p>"
         )
     return lines
+
+
+def _place(late: Growth) -> str:
+    """Where a slope lies, by both intervals."""
+    if late.least > 0.5:
+        return "above 1/2"
+    return "below 1/2" if late.most < 0.5 else "not told apart from 1/2"
 
 
 def _end_table(found: WorstCases) -> str:
@@ -276,7 +281,7 @@ def _end_table(found: WorstCases) -> str:
                     [
                         f"<code>{breakable(each.schedule)}</code>",
                         *_figures(end),
-                        *_late_figures(each),
+                        *_growth_figures(each.late),
                         instance,
                     ]
                 )
@@ -300,10 +305,8 @@ def _base_part(found: WorstCases, base: str) -> list[str]:
                 "high": rounded(cell.high for cell in cells),
             }
         )
-        grown = f"{each.slope:.2f}", _interval(each.low, each.high, ".2f"), f"{each.predicted:.2f}"
-        rows.append(
-            [f"<code>{breakable(each.schedule)}</code>", *(f"{cell.regret:,.0f}" for cell in cells), *grown]
-        )
+        regrets = [f"{cell.regret:,.0f}" for cell in cells]
+        rows.append([f"<code>{breakable(each.schedule)}</code>", *regrets, *_growth_figures(each.all)])
     drawn = {
         "title": f"Worst regret found for {base}, by horizon",
         "x": {"label": "horizon T", "log": True, "format": "count"},
@@ -311,5 +314,5 @@ def _base_part(found: WorstCases, base: str) -> list[str]:
         "at": found.horizons,
         "series": series,
     }
-    heads = ("schedule", *(f"T = {horizon:,}" for horizon in found.horizons), "slope", "95 %", "predicted")
+    heads = ("schedule", *(f"T = {horizon:,}" for horizon in found.horizons), "slope", *HEADINGS[-3:])
     return [f"<h3><code>{breakable(base)}</code></h3>", chart(drawn), table(heads, rows)]
