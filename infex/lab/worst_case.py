@@ -493,14 +493,14 @@ class _Player:
         rounds, regrets = np.array([each.horizon for each in self.cells]), np.array(self.regrets).T
         floors = np.array([[each.floor for each in self.cells]])
         parts = slice(None), slice(late_from(len(rounds)), None)
-        grown = [_growth(rounds[part], regrets[:, part], floors[:, part]) for part in parts]
+        whole_range, late = (_growth(rounds[part], regrets[:, part], floors[:, part]) for part in parts)
         kind, r = "", math.nan
         match self.schedule.thing:
             case Counted(target=Power(r=found)):
                 kind, r = "power", found
             case Counted(target=Logarithmic(r=found)):
                 kind, r = "logarithmic", found
-        return Slope(self.base.label, self.schedule.label, *grown, kind, r)
+        return Slope(self.base.label, self.schedule.label, whole_range, late, kind, r)
 
 
 def late_from(count: int) -> int:

@@ -67,6 +67,9 @@ CAVEATS = """
 tries none with more than five arms or four dimensions. Intervals over fresh seeds know nothing of what
 was missed. Those by scatter do, as far as one horizon was searched better than another: judge slopes by
 both.</p>
+<p><b>Rare losses.</b> A search plays each instance with few seeds. Where a policy loses much in one run
+of a hundred, it finds such instances by luck if at all. Wide intervals at long horizons show this; a base
+with a narrow radius is most prone to it.</p>
 <p><b>Selection.</b> The worst of many instances is also one of bad luck in the search. So what is
 reported was played again with fresh seeds; the regret by which instances were chosen is {inflation} times
 as much, in the median.</p>
