@@ -189,7 +189,11 @@ def _regret_chart(found: WorstCases) -> str:
             "title": f"Worst regret found at T = {longest:,}, by the number of explorations",
             "hint": "Dots are schedules, with intervals of 95 %. No base can stay below the dashed line.",
             "x": {"label": "1 + f(T), explorations and 1", "log": True, "format": "count"},
-            "y": {"label": "worst regret found", "log": True},
+            "y": {
+                "label": "worst regret found",
+                "log": True,
+                "from": 0.8 * min(each.floor for each in found.ends),
+            },
             "limits": [{"y": math.sqrt(longest), "name": "\u221aT"}],
             "series": series,
         },
