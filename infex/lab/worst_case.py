@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from infex import __version__
 from infex._stats import mean_intervals, slope, student_quantile
 from infex.arrays import Floats, Integers
 from infex.checks import safe_repr, whole
@@ -29,7 +30,6 @@ from infex.registry import stream_name
 from infex.schedules.base import has
 from infex.schedules.counted import Counted, Logarithmic, Power
 from infex.streams import stream
-from infex.version import __version__
 
 BASES = ("LinUCB", "LinUCB(scale=0.3)", "Uniform")
 SCHEDULES = (
