@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from infex.cli import INTERRUPTED_CODE
-from infex.cli.options import FILE, FOLDER, RoundsOption, ready_for_figure
+from infex.cli.options import FILE, FOLDER, RoundsOption, folder_for, ready_for_figure
 from infex.cli.output import as_json as to_json
 from infex.cli.output import number, say_json, show_table
 from infex.errors import ForeignFolder, InvalidSetting
@@ -376,6 +376,94 @@ def suite(
     click.echo(f"suite.html and scores.csv are in {out} ({seconds:.0f} s)", err=True)
     if results.failures:
         sys.exit(1)
+
+
+@click.command(name="worst-case")
+@click.option(
+    "--horizon",
+    "horizons",
+    type=RoundsOption(),
+    multiple=True,
+    help="Rounds of a run; may be given again [default: two to a decade from 100 to --longest].",
+)
+@click.option(
+    "--longest",
+    type=RoundsOption(),
+    default="1e5",
+    show_default=True,
+    help="The longest of the usual horizons; 1e6 takes some ten times as long.",
+)
+@click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    metavar="POLICY",
+    help="Who explores; may be given again [default: LinUCB, LinUCB(scale=0.3) and Uniform].",
+)
+@click.option(
+    "--schedule",
+    "schedules",
+    multiple=True,
+    metavar="SCHEDULE",
+    help="When; may be given again [default: ten, power(r) and logarithmic(r)].",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="Fresh seeds of each instance.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
+@_workers
+@_out("worst-case")
+@_json
+def worst_case(
+    horizons: tuple[int, ...],
+    longest: int,
+    bases: tuple[str, ...],
+    schedules: tuple[str, ...],
+    seeds: int,
+    seed: int,
+    workers: int | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Searches the worst regret, by how often one explores.
+
+    For every base, schedule and horizon T a search looks for the instance with the greatest regret: the two
+    arms of the paper's lower bound, near ties, an informative arm, and small sets of arms, with gaps scaled
+    with T. The worst is judged on fresh seeds. How fast it grows with T is compared with T/sqrt(f(T)),
+    which some instance forces on every base. All of it is a lower bound on the worst case.
+
+    \b
+    infex lab worst-case
+    infex lab worst-case --longest 1e6
+    infex lab worst-case --base LinTS --schedule "every(20)" --schedule "power([0.5, 0.9])"
+
+    The folder gets worst-case.html and worst-case.json. With two cores the default takes some two minutes.
+    """
+    from rich.console import Console
+
+    from infex.lab import worst_case as search
+    from infex.lab.reports.worst_case import text_rows, write_worst_cases
+
+    begun = time.perf_counter()
+    folder_for(out)
+    chosen = bases or search.BASES, schedules or search.SCHEDULES, horizons or search.horizons_to(longest)
+    found = _with_progress(
+        search.steps_of(*chosen),
+        lambda step: search.worst_cases(*chosen, seeds, seed=seed, workers=workers, listener=step),
+    )
+    write_worst_cases(found, out)
+    if as_json:
+        click.echo(to_json(found.as_data()))
+    else:
+        head, *rows = text_rows(found)
+        title = f"worst regret found at T = {found.horizons[-1]:,}, and how it grows with T"
+        show_table(Console(), title, head, rows)
+    seconds = time.perf_counter() - begun
+    click.echo(f"worst-case.html and worst-case.json are in {out} ({seconds:.0f} s)", err=True)
 
 
 @click.command()

@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
             if (error.name or "").split(".")[0] == "infex":
                 raise
             raise click.UsageError(needed_by(path, error.name or "a library")) from error
-        found: click.Command = vars(module)[cmd_name]
+        found: click.Command = vars(module)[cmd_name.replace("-", "_")]
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -133,5 +133,6 @@ def lab() -> None:
     infex lab suite --policy my.module:Mine           your policy on eleven challenges
     infex lab atlas                                   every published base, alone and under schedules
     infex lab bound --dim 10 --gap 0.1 --horizon 1e6  what the theorem promises
+    infex lab worst-case                              the worst regret, by how often one explores
     infex lab verify                                  the paper's statements, on fresh runs
     """

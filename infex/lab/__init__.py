@@ -18,7 +18,7 @@ from infex.policies.design import optimal_design
 from infex.streams import stream
 
 if TYPE_CHECKING:
-    from infex.lab import paper, suite, theory, verification
+    from infex.lab import paper, suite, theory, verification, worst_case
     from infex.lab.bases.atlas import atlas
     from infex.lab.planner import plan
     from infex.lab.results import Results
@@ -30,7 +30,7 @@ _LAZY = {
     "atlas": "infex.lab.bases.atlas",
     "plan": "infex.lab.planner",
 }
-_MODULES = ("paper", "suite", "theory", "verification")
+_MODULES = ("paper", "suite", "theory", "verification", "worst_case")
 
 __all__ = [
     "Results",
@@ -47,6 +47,7 @@ __all__ = [
     "suite",
     "theory",
     "verification",
+    "worst_case",
 ]
 
 

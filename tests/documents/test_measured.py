@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from docs.building import measured, pages
+from infex.lab import specs, theory
 
 RECORDED = json.loads((pages.DOCS / "measured" / "peers.json").read_text())
 LIBRARIES = {"NumPy loop", "coba", "river", "contextualbandits", "MABWiser"}
@@ -63,3 +64,46 @@ def test_regret_in_the_table_of_the_paper_is_what_the_page_itself_plays() -> Non
     for policy in results.policies:
         finals = [results.regret(cell, policy) for cell in results.cells]
         assert shown[policy] == " | ".join(f"{each.mean():,.0f} ± {each.std(ddof=1):,.0f}" for each in finals)
+
+
+WORST = json.loads((pages.DOCS / "measured" / "worst-case.json").read_text())
+FIGURES = {
+    (table["title"].strip("`."), row[0].strip("`")): row for table in WORST["tables"] for row in table["rows"]
+}
+
+
+def test_worst_cases_are_recorded_in_units_of_the_bound() -> None:
+    horizon = 316_228
+    assert len(FIGURES) == 30
+    for (_, schedule), row in FIGURES.items():
+        explorations, regret, times = (int(row[place].replace(",", "")) for place in (1, 2, 4))
+        (named,) = specs.named(schedule, "schedule")
+        assert named.thing.count(horizon) == explorations
+        assert times == pytest.approx(
+            regret / theory.worst_case_bound(horizon, explorations), abs=0.6, rel=1e-3
+        )
+
+
+def test_the_page_of_worst_cases_quotes_what_was_recorded() -> None:
+    text = " ".join((pages.DOCS / "worst-case.md").read_text().split())
+    shares = {key: row for key, row in FIGURES.items() if int(row[5].rstrip("%")) < 10}
+    times = [int(row[4]) for row in shares.values()]
+    counts = [int(row[1].replace(",", "")) for row in shares.values()]
+    assert f"between {min(times)} and {max(times)} times the floor" in text
+    assert f"f(T) goes from {min(counts)} to {max(counts):,}" in text
+    row = FIGURES["LinUCB", "logarithmic(2)"]
+    assert f"{row[2]} [{row[3].replace(' to ', ', ')}]" in text
+    late = [FIGURES["Uniform", f"power({r})"] for r in ("0.65", "0.8", "1")]
+    assert "late slopes are {}, {} and {}, each ± 0.08".format(*(row[6] for row in late)) in text
+    assert {row[8] for row in late} == {"± 0.08"}
+    row = FIGURES["LinUCB", "power(1)"]
+    assert f"has the slope {row[6]} [{row[7].replace(' to ', ', ')}]" in text
+    row = FIGURES["LinUCB", "power(0.8)"]
+    assert f"its slope is {row[6]} {row[8]}" in text
+    logs = [
+        row[10]
+        for (_, schedule), row in FIGURES.items()
+        if schedule in ("logarithmic(1)", "logarithmic(1.5)", "logarithmic(2)")
+    ]
+    assert f"are {min(each.split()[0] for each in logs)} or more" in text
+    assert min(float(each.split("[")[1].split(",")[0]) for each in logs) > 0.6

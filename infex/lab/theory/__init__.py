@@ -29,7 +29,14 @@ from infex.lab.theory.formulas import (
     volume_bound_by_pulls,
     volume_bound_by_regret,
 )
-from infex.lab.theory.necessity import Growth, LowerBound, divergence, grows, lower_bound
+from infex.lab.theory.necessity import (
+    Growth,
+    LowerBound,
+    divergence,
+    grows,
+    lower_bound,
+    worst_case_bound,
+)
 from infex.lab.theory.paper_tables import Order, table_1, table_2, tau_order
 
 __all__ = [
@@ -37,5 +44,5 @@ __all__ = [
     "best_width_bound", "divergence", "ellipsoid", "exceeding_chance", "greedy_regret", "grows", "infex",
     "lints", "lints_regret", "linucb", "linucb_regret", "lower_bound", "potential_bound", "radius",
     "sample_factor", "table_1", "table_2", "tau_order", "volume_bound", "volume_bound_by_pulls",
-    "volume_bound_by_regret",
+    "volume_bound_by_regret", "worst_case_bound",
 ]  # fmt: skip

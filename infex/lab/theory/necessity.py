@@ -67,6 +67,20 @@ def lower_bound(gap: float, horizon: int, explorations: float) -> LowerBound:
     return LowerBound(most * math.exp(-divergence(gap, pulls)), pulls, divergence(gap, pulls), printed)
 
 
+def worst_case_bound(horizon: int, explorations: float) -> float:
+    """The regret that some gap forces on any base: e^(-3/2) T/(16 sqrt(1 + f(T))), half of `lower_bound`.
+
+    The gap is chosen for the `horizon`: Delta = 1/(2 sqrt(1 + f(T))) makes (Delta T/4) exp(-KL) greatest,
+    where KL = 1 + 2 Delta^2 (1 + f(T)) = 3/2. So a regret of order sqrt(T) over all instances needs f(T) of
+    order T: with f(T) = T^r it is of order T^(1 - r/2) or more. `explorations` is f(T), or more.
+
+    >>> round(worst_case_bound(10**6, explorations=10**3)), round(worst_case_bound(10**6, 10**6), 1)
+    (441, 13.9)
+    """
+    explorations = real("explorations", explorations, least=0)
+    return lower_bound(0.5 / math.sqrt(1.0 + explorations), horizon, explorations).together / 2.0
+
+
 def divergence(gap: float, pulls: float) -> float:
     """KL(P_1, P_2) = 2 Delta^2 E_1[N_1]: of N(-Delta, 1) and N(Delta, 1), once for each pull of e_1.
 

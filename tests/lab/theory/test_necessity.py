@@ -74,6 +74,23 @@ def test_the_lower_bound_has_the_right_divergence_and_mentions_the_printed() -> 
     assert found.printed < found.together
 
 
+@pytest.mark.parametrize(("horizon", "explorations"), [(1, 0), (50, 3.5), (10**4, 100), (10**9, 10**9)])
+def test_the_worst_case_bound_is_the_lower_bound_of_the_worst_gap(horizon: int, explorations: float) -> None:
+    found = theory.worst_case_bound(horizon, explorations)
+    gaps = np.geomspace(1e-6, 1.0, 20_001)
+    halves = [theory.lower_bound(gap, horizon, explorations).together / 2 for gap in gaps.tolist()]
+    assert found == pytest.approx(max(halves), rel=1e-5)
+    exact = mp.exp(mp.mpf(-3) / 2) * horizon / (16 * mp.sqrt(1 + mp.mpf(explorations)))
+    assert found == pytest.approx(float(exact))
+
+
+def test_a_worst_case_bound_needs_a_number_of_explorations() -> None:
+    with pytest.raises(InfexError, match="explorations must be at least 0, got -1"):
+        theory.worst_case_bound(100, -1)
+    with pytest.raises(InfexError, match="horizon must be at least 1, got 0"):
+        theory.worst_case_bound(0, 3)
+
+
 def test_the_two_arms_are_those_of_the_lower_bound() -> None:
     for which, theta, best in ((1, -0.25, 1), (2, 0.25, 0)):
         instance = two_arms(0.25, which=which)
