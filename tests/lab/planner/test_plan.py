@@ -62,7 +62,7 @@ def test_no_candidate_explores_more_than_is_allowed(horizon: int, share: Any, co
         return
     grid = candidates(horizon, 1.0, 1.0, allowed)
     for each in grid:
-        schedule = getattr(each.policy, "schedule", infex.always())
+        schedule: Any = getattr(each.policy, "schedule", infex.always())
         if each.planned is None:
             most = schedule.limit if isinstance(schedule, Limited) else schedule.planned.count(horizon)
             assert most <= allowed
