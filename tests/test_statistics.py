@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex._stats import mean_intervals, paired, quantile, spread
+from infex._stats import mean_intervals, paired, quantile, ratio, spread
 from infex.streams import stream
 
 
@@ -170,3 +170,37 @@ def test_the_interval_of_a_quantile_holds_it_about_as_often_as_it_says(share: fl
     few = quantile(np.ones(5 if share == 0.5 else 29), np.zeros(5 if share == 0.5 else 29), share)
     assert few.value == 1.0
     assert np.isnan(few.low)
+
+
+def test_a_ratio_of_means_is_paired() -> None:
+    rng = np.random.default_rng(1)
+    one = rng.exponential(2.0, 30)
+    found = ratio(one, 4.0 * one)
+    assert found == pytest.approx((0.25, 0.25, 0.25))
+    apart = ratio(one, rng.exponential(2.0, 30))
+    assert apart.low < apart.value < apart.high
+    turned = ratio(4.0 * one + 1.0, one)
+    back = ratio(one, 4.0 * one + 1.0)
+    assert (turned.value, turned.low, turned.high) == pytest.approx(
+        (1 / back.value, 1 / back.high, 1 / back.low)
+    )
+
+
+def test_few_pairs_and_means_of_nothing_have_no_interval_of_their_ratio() -> None:
+    few = ratio(np.ones(11), np.arange(11.0))
+    assert few.value == pytest.approx(0.2)
+    assert np.isnan([few.low, few.high]).all()
+    assert np.isnan(ratio(np.zeros(20), np.ones(20))).all()
+    assert np.isnan(ratio(np.ones(20), np.zeros(20))).all()
+
+
+@pytest.mark.parametrize("law", ["normal", "skewed"])
+def test_an_interval_of_a_ratio_holds_it_as_often_as_it_says(law: str) -> None:
+    rng = np.random.default_rng(5)
+    cases, held = 400, 0
+    for _ in range(cases):
+        one = rng.normal(3.0, 1.0, 20) if law == "normal" else rng.exponential(3.0, 20)
+        other = 0.5 * one + rng.exponential(1.5, 20)
+        found = ratio(one, other)
+        held += found.low <= 1.0 <= found.high
+    assert 0.91 * cases <= held <= 0.98 * cases

@@ -43,6 +43,7 @@ COMMANDS = {  # practitioners' commands first; those of the group `lab` are call
     "lab compare": Entry("lab_command", "experiments", "Compare two policies of a sweep, pair by pair."),
     "lab diff": Entry("lab_command", "experiments", "Which runs of two folders agree bit for bit?"),
     "lab suite": Entry("lab_command", "experiments", "Score your policies on eleven named challenges."),
+    "lab atlas": Entry("lab_command", "experiments", "Every published base, alone and under schedules."),
     "lab report": Entry("lab_command", "experiments", "Draw the figures and the page of a sweep again."),
     "lab bound": Entry("lab_command", "experiments", "What does the paper's theorem promise, if anything?"),
     "lab verify": Entry("lab_command", "experiments", "Check the paper's statements on fresh runs."),

@@ -393,6 +393,93 @@ def suite(
 
 
 @click.command()
+@click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    metavar="BASE",
+    help="A base of the atlas by name, or an expression of your own; may be given again.",
+)
+@click.option(
+    "--problem",
+    "problems",
+    multiple=True,
+    metavar="PROBLEM",
+    help="A problem of the atlas by name, or an expression of your own; may be given again.",
+)
+@click.option(
+    "--schedule", "schedules", multiple=True, metavar="SCHEDULE", help="A schedule; may be given again."
+)
+@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds of each.")
+@click.option(
+    "--horizon", type=RoundsOption(), default=5000, show_default=True, help="Rounds, such as 10000 or 1e5."
+)
+@click.option("--large", is_flag=True, help="The paper's problems with 1,000 arms, too: this takes hours.")
+@click.option("--tune/--no-tune", default=True, show_default=True, help="Choose settings of bases, too.")
+@click.option("--list", "listed", is_flag=True, help="Print bases, problems and schedules, and play nothing.")
+@_play_options("atlas")
+def atlas(
+    bases: tuple[str, ...],
+    problems: tuple[str, ...],
+    schedules: tuple[str, ...],
+    seeds: int,
+    horizon: int,
+    large: bool,
+    tune: bool,
+    listed: bool,
+    out: Path,
+    as_json: bool,
+    **played: Any,
+) -> None:
+    """Every published base, alone and under schedules, on many problems: a page.
+
+    \b
+    infex lab atlas
+    infex lab atlas --list
+    infex lab atlas --base LinUCB --base my.module:Policy --problem "near ties" --out mine
+    infex lab atlas --seeds 100 --horizon 1e5 --engine dask --scheduler tcp://head:8786
+
+    The folder gets atlas.html, atlas.csv and the runs of each problem. Played again, it goes on with what is
+    missing. With --tune, each base is also played alone and under every(20) at the best of four settings,
+    chosen on other seeds. A base that cannot play a problem is left out there, with the reason; runs that
+    fail in any other way make the exit code 1.
+    """
+    from rich.console import Console
+
+    from infex.lab.bases import catalogue
+    from infex.lab.bases.atlas import atlas as draw
+
+    if listed:
+        for base in catalogue.BASES:
+            click.echo(f"base      {base.name}: {'; '.join(base.settings)}")
+        for problem in (*catalogue.PROBLEMS, *catalogue.LARGE_PROBLEMS):
+            learnt = f", learnt by {problem.estimator}" if problem.estimator else ""
+            click.echo(f"problem   {problem.name}: {problem.environment}{learnt}")
+        for schedule in catalogue.SCHEDULES:
+            click.echo(f"schedule  {schedule}")
+        return
+    begun = time.perf_counter()
+    settings: dict[str, Any] = {"seeds": seeds, "horizon": horizon, "large": large, "tune": tune}
+    found = draw(bases, problems, schedules, out=out, progress=True, **settings, **played)
+    found.write(out)
+    if as_json:
+        say_json(found.table())
+    else:
+        heads = ["base", *found.schedules]
+        rows = [
+            [base.name, *(str(found.overall_gain(base.name, schedule)) for schedule in found.schedules)]
+            for base in found.bases
+        ]
+        show_table(Console(), "regret over that of the base alone, all problems", heads, rows)
+    seconds = time.perf_counter() - begun
+    click.echo(f"atlas.html and atlas.csv are in {out} ({seconds:.0f} s)", err=True)
+    for failure in found.failures[:FAILURES_SHOWN]:
+        click.echo(f"failed: {failure['run']}: {failure['traceback'].strip().splitlines()[-1]}", err=True)
+    if found.failures:
+        sys.exit(1)
+
+
+@click.command()
 @click.argument("one")
 @click.argument("other")
 @click.option("--in", "folder", type=FOLDER, required=True, help="A folder that a sweep has written.")

@@ -131,6 +131,7 @@ def lab() -> None:
     infex lab compare LinUCB Greedy --in results      two policies, pair by pair
     infex lab report results --show median            figures and page again
     infex lab suite --policy my.module:Mine           your policy on eleven challenges
+    infex lab atlas                                   every published base, alone and under schedules
     infex lab bound --dim 10 --gap 0.1 --horizon 1e6  what the theorem promises
     infex lab verify                                  the paper's statements, on fresh runs
     """

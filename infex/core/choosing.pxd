@@ -22,6 +22,10 @@ cpdef enum Kind:
     RAND_LINUCB      # optimism of a degree that is drawn from `degrees`
     LINIMED          # the least divergence by estimates; the greedy arm's index is at least `rate`
     LINIMED_BY_UPPER # by upper bounds; that of the largest is at least -log(`rate`/gap^2)
+    LINMED           # an arm drawn by its divergence from the greedy one, which has `rate` of all
+    LINMED_BY_DESIGN # and by an optimal design
+    LINIDS           # an arm drawn so that squared regret over information is least
+    LINIDS_DIRECTED  # over information about the arm of the largest upper bound
     OPTIMISTIC_TS    # the larger of estimate and sample
     OPTIMISTIC_TS_SPHERICAL
 
@@ -67,6 +71,7 @@ cdef class Base:
     cdef const double[:, ::1] degrees
 
 
+cdef int64_t law_size(const Settings *base, int64_t d, int64_t K) noexcept nogil
 cdef bint is_plain(const Settings *base) noexcept nogil
 cdef Kind kind_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
 cdef bitgen_t *bits_of(generator) except NULL
@@ -74,7 +79,7 @@ cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *r
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
 cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
 cdef double radius_at(const Radius *radius, double log_det_ratio, double penalty) noexcept nogil
-cdef double gain(double gap, double reach) noexcept nogil
+cdef double largest_gain(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil

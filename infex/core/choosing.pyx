@@ -6,8 +6,10 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport M_SQRT1_2, erfc, exp, fabs, hypot, log, log1p, sqrt
 from numpy.random.c_distributions cimport random_bounded_uint64, random_standard_normal
 
+from infex.core.design cimport design_size
+from infex.core.laws cimport divergence_law, drawn_arm, information_law
 from infex.core.ridge cimport (
-    best, best_upper, dot, estimates, larger, log_det_ratio, perturb, product, solve, tied_arm, tied_count,
+    best, best_upper, covariances, distances, dot, estimates, larger, log_det_ratio, perturb, product, solve, tied_arm, tied_count,
     upper, whole_sums, width,
 )
 
@@ -19,6 +21,7 @@ cdef double INVERSE_ROOT = 0.3989422804014327  # 1/sqrt(2 pi)
 cdef double SINGULAR = 1e-12           # of the trace: an eigenvalue below it is rounding
 cdef double FAR_FROM_SINGULAR = 1e-11
 cdef double ROUNDED = 1e-12            # of n: more than rounding changes of an eigenvalue of n rewards
+cdef double ROUNDED_BAR = 1e-6         # more than rounding changes of where a gain cannot be the largest
 cdef double ROUNDED_GROWTH = 1e-9      # an arm of length 1 makes det V grow by exactly 2 at first
 
 
@@ -142,15 +145,37 @@ cdef double gain(double gap, double reach) noexcept nogil:
     return reach * (density * c / (z + c))
 
 
-def gains(const double[::1] gaps, const double[::1] reaches):
-    """`gain` of every arm, (K,)."""
-    cdef int64_t K = gaps.shape[0], k
-    if reaches.shape[0] != K:
-        raise ValueError(f"there must be {K} reaches, got {reaches.shape[0]}")
-    cdef double[::1] out = np.empty(K)
+cdef double largest_gain(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil:
+    """The largest `gain` of all arms, with reaches noise distance; 0 without arms.
+
+    As psi(z) <= phi(z), no arm has more than the arm of the least z = gap/reach has if phi(z) times the longest reach is
+    less; so few gains are computed.
+    """
+    cdef double most = 0.0, longest = 0.0, least = INFINITY, reach, z, bar
+    cdef int64_t k, nearest = -1
     for k in range(K):
-        out[k] = gain(gaps[k], reaches[k])
-    return np.asarray(out)
+        reach = noise * distances[k]
+        longest = larger(reach, longest)
+        z = gaps[k] / reach if reach > 0.0 else INFINITY
+        if z < least:
+            least, nearest = z, k
+    if nearest < 0:
+        return 0.0
+    most = gain(gaps[nearest], noise * distances[nearest])
+    bar = sqrt(larger(2.0 * log(longest * INVERSE_ROOT / most), 0.0)) + ROUNDED_BAR if most > 0.0 else INFINITY
+    for k in range(K):
+        reach = noise * distances[k]
+        if gaps[k] <= bar * reach:
+            most = larger(gain(gaps[k], reach), most)
+    return most
+
+
+def stake(const double[::1] gaps, const double[::1] distances, double noise):
+    """The largest `gain` of arms with such gaps and reaches noise distance: what a greedy round is expected to lose."""
+    cdef int64_t K = gaps.shape[0]
+    if distances.shape[0] != K:
+        raise ValueError(f"there must be {K} distances, got {distances.shape[0]}")
+    return largest_gain(&gaps[0], &distances[0], K, noise) if K else 0.0
 
 
 cdef int64_t divergence_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
@@ -183,6 +208,61 @@ cdef int64_t divergence_arm(const Settings *base, State *s, bint logistic, bitge
     if best >= 0:
         out[best] = larger(least, out[best])
     return pick(out, s.K, base.random_ties, rng)
+
+
+cdef int64_t law_size(const Settings *base, int64_t d, int64_t K) noexcept nogil:
+    """How much room a base needs that draws its arm from a law; 0 for others."""
+    if base.kind == LINMED_BY_DESIGN:
+        return 4 * K + design_size(d, K)
+    return 7 * K if LINMED <= base.kind <= LINIDS_DIRECTED else 0
+
+
+cdef int64_t divergent_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
+    """An arm drawn by minimum empirical divergence (LinMED)."""
+    cdef int64_t greedy = greedy_arm(s, logistic, False, rng), k
+    cdef double beta = radius(base, s)
+    cdef double *law = s.law
+    cdef double *reaches = law + s.K
+    if greedy < 0:
+        return -1
+    distances(s, greedy, s.room if logistic else NULL, s.sample, reaches)
+    for k in range(s.K):
+        reaches[k] *= beta
+    divergence_law(
+        s.room, reaches, s.columns if base.kind == LINMED_BY_DESIGN else NULL, s.d, s.K, greedy, base.rate,
+        reaches + s.K, law,
+    )
+    return drawn_arm(law, s.K, rng)
+
+
+cdef int64_t informative_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
+    """An arm drawn by the least ratio of squared regret and information (LinIDS)."""
+    cdef int64_t K = s.K, top, k
+    cdef double beta = radius(base, s)
+    cdef double *law = s.law
+    cdef double *uppers = law + K
+    cdef double *lowers = law + 2 * K
+    cdef double *widths = law + 3 * K
+    cdef double *joint = law + 4 * K
+    upper(s.scores, s.squares, s.along, K, s.run.phi, s.run.psi, beta, uppers)
+    upper(s.scores, s.squares, s.along, K, s.run.phi, s.run.psi, -beta, lowers)
+    for k in range(K):
+        widths[k] = width(s.squares[k], s.along[k], s.run.psi)
+    if logistic:
+        to_probabilities(uppers, K)
+        to_probabilities(lowers, K)
+        greedy_arm(s, True, False, rng)
+        for k in range(K):
+            widths[k] *= s.room[k] * (1.0 - s.room[k])
+    top = best(uppers, K)
+    if top < 0:
+        return -1
+    if base.kind == LINIDS_DIRECTED:
+        covariances(s, top, s.room if logistic else NULL, s.sample, joint)
+    information_law(
+        uppers, lowers, widths, joint if base.kind == LINIDS_DIRECTED else NULL, K, top, law + 5 * K, law
+    )
+    return drawn_arm(law, K, rng)
 
 
 cdef int64_t sampled_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
@@ -288,6 +368,10 @@ cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *pol
         return optimistic_arm(base, s, logistic, drawn_degree(base, rng) * radius(base, s), rng)
     if kind == LINIMED or kind == LINIMED_BY_UPPER:
         return divergence_arm(base, s, logistic, rng)
+    if kind == LINMED or kind == LINMED_BY_DESIGN:
+        return divergent_arm(base, s, logistic, rng)
+    if kind == LINIDS or kind == LINIDS_DIRECTED:
+        return informative_arm(base, s, logistic, rng)
     if kind == LINTS or kind == LINTS_SPHERICAL or kind >= OPTIMISTIC_TS:
         return sampled_arm(base, s, logistic, rng)
     if kind == GREEDY:

@@ -4,8 +4,7 @@ import numpy as np
 
 from libc.math cimport log, sqrt
 
-from infex.core.choosing cimport gain
-from infex.core.ridge cimport larger
+from infex.core.choosing cimport largest_gain
 from infex.core.runs cimport check_rounds
 
 
@@ -131,11 +130,9 @@ cdef class Controls:
 
     cdef bint _ledger_rests(self, ControlState *ledger, int64_t t, bint due) noexcept nogil:
         """Does a ledger leave round t to greedy? If it is due, what it is expected to lose is added."""
-        cdef double most = 0.0
-        cdef int64_t k
+        cdef double most
         self.model.compare(&self._gaps[0], &self._distances[0])
-        for k in range(self.model.arms):
-            most = larger(gain(self._gaps[k], ledger.radius.noise * self._distances[k]), most)
+        most = largest_gain(&self._gaps[0], &self._distances[0], self.model.arms, ledger.radius.noise)
         ledger.stake = most
         if ledger.total + most >= ledger.limit and self._count_since(t - ledger.over + 1) == 0:
             return False

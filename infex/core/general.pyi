@@ -32,6 +32,7 @@ class GeneralRun(Outcome):
         narrows: bool = False,
         steady: bool = False,
         record: bool = False,
+        asks: bool = False,
     ) -> None: ...
     def play(
         self,
@@ -44,12 +45,6 @@ class GeneralRun(Outcome):
         pauses: Sequence[Integers] = (),
         rewards: Floats | None = None,
     ) -> None: ...
-    def play_arm(
-        self,
-        arm: int,
-        explores: bool,
-        means: Floats,
-        offer: Floats | None = None,
-        rewards: Floats | None = None,
-        features: Floats | None = None,
-    ) -> None: ...
+    def play_arm(self, arm: int, explores: bool, features: Floats | None = None) -> bool: ...
+    @property
+    def waiting(self) -> bool: ...

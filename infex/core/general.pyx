@@ -72,7 +72,8 @@ cdef class GeneralRun(Outcome):
     `law` with the `noises` of arms and `degrees` of freedom. `controls` stand the inner ones first; they look back over
     `span` rounds, and missed rounds are made up for at a distance of `spacing`. `delays` are those of all rewards, -1
     for one that never comes; with `narrows`, pending decisions narrow what the base reads. Regret at `checkpoints`
-    goes into `curve`; if means are `steady`, equal rounds are summed together.
+    goes into `curve`; if means are `steady`, equal rounds are summed together. With `asks` the caller decides in the
+    place of the base, by `play_arm`, whenever a round is `waiting` for it.
     """
 
     cdef Model model, exploring_model
@@ -83,28 +84,37 @@ cdef class GeneralRun(Outcome):
     cdef double degrees
     cdef bint always, random_ties, own_clock, keeps_state
     cdef bint scheduled                        # does the base explore in some rounds, and is the rest greedy by the model?
+    cdef bint asks, playing
+    cdef readonly bint waiting                 # is the arm of the next round the caller's to choose?
     cdef int64_t K
     cdef object _reward_rng, _rng
     cdef const double[::1] _noises
+    # The stretch under way
+    cdef int64_t first, last, row, turn        # its rounds; which means hold, and how many rounds were due before
+    cdef bint due                              # is the next round due to explore?
+    cdef const int64_t[::1] _exploring, _ends
+    cdef const double[:, ::1] _means, _offered, _table
     cdef double[::1] _gaps, _policy_state, _proposed_state
 
     def __cinit__(self, Model model not None, Base base not None, Law law, noises, reward_rng, rng,
                   int64_t horizon, checkpoints, *, Model explored=None, bint own_clock=False, bint always=False,
                   bint random_ties=False, double degrees=0.0, controls=(), int64_t spacing=1, int64_t span=0,
-                  delays=None, bint narrows=False, bint steady=False, bint record=False):
+                  delays=None, bint narrows=False, bint steady=False, bint record=False, bint asks=False):
         cdef Settings *settings = &base.settings
         self.K = model.arms
         if self.K < 1:
             raise ValueError("a model must have an arm")
         if explored is not None and not explored.is_apart_from(model):
             raise ValueError("explored must be another model of this kind, over as many features and arms")
+        if asks and (always or delays is not None):
+            raise ValueError("a base that decides always and delays leave no round to the caller")
         if len(controls) > 0 and isinstance(model, LassoModel):
             raise ValueError("controls read estimates of ridge regression or of an estimator in its place")
         self._begin(law, self.K, horizon, checkpoints, record)
         self.model, self.exploring_model = model, explored
         self.base_model = model if explored is None else explored
         self.base, self.degrees, self.steady = base, degrees, steady
-        self.always, self.random_ties, self.own_clock = always, random_ties, own_clock
+        self.always, self.random_ties, self.own_clock, self.asks = always, random_ties, own_clock, asks
         self.scheduled = not always and not isinstance(model, LassoModel)
         self._reward_rng, self._rng = reward_rng, rng
         self._noises = np.array(noises, dtype=np.float64)
@@ -127,16 +137,16 @@ cdef class GeneralRun(Outcome):
 
     def play(self, int64_t first, int64_t last, const int64_t[::1] exploring, const int64_t[::1] ends,
              const double[:, ::1] means, offers=None, pauses=(), rewards=None):
-        """Plays rounds `first` to `last`.
+        """Plays rounds `first` to `last`, or up to one that is `waiting` for the caller.
 
         `exploring` are those in which the base decides. A row of `means`, (rows, K), holds until the round that `ends`
         has for it. `offers` are the arms of all these rounds, (rounds, d, K), or contexts, (rounds, c), where they
         change; `pauses` are the rounds in which each control pauses; `rewards`, (rounds, K), those of all arms where the
         law is TABLE.
         """
-        cdef bitgen_t *reward_rng = bits_of(self._reward_rng)
-        cdef bitgen_t *rng = bits_of(self._rng)
         cdef int64_t rounds = last - first + 1
+        if self.waiting or self.playing:
+            raise ValueError(f"round {self.next_round} is not played yet")
         if last < first:
             raise ValueError(f"there must be a round to play, got {first} to {last}")
         self.check_next(first, last)
@@ -148,53 +158,44 @@ cdef class GeneralRun(Outcome):
         cdef const double[:, ::1] table = self.check_table(rewards, rounds)
         check_rounds("exploring", exploring, first, last)
         self.controls.set_pauses(pauses, first, last)
-        self.next_round = last + 1
-        try:
-            with nogil:
-                self._play(first, last, exploring, ends, means, offered, table, reward_rng, rng)
-        finally:
-            if self.model.changing:
-                self._offer(NULL)  # what was offered belongs to the caller
+        self._exploring, self._ends, self._means, self._offered, self._table = exploring, ends, means, offered, table
+        self.first, self.last, self.row, self.turn = first, last, -1, 0
+        self._play_on(-1, False, NULL)
 
-    def play_arm(self, int64_t arm, bint explores, means, offer=None, rewards=None, features=None):
-        """Plays the next round with an arm that the caller chose on what is learnt so far.
+    def play_arm(self, int64_t arm, bint explores, features=None):
+        """Plays the round that is waiting by an arm that the caller chose, and those after it; False: it was refused.
 
-        `means` are those of the round, (K,), and so are `rewards`, (K,), and the `offer`, where it changes. The reward is
-        learnt on `features`, (d,), in the place of those of the arm, if they are given. It is for a run without controls
-        or delays whose base does not decide `always`.
+        A control may refuse an arm that `explores`; the greedy one is played then. The reward is learnt on `features`,
+        (d,), in the place of those of the arm, if they are given.
         """
-        cdef int64_t t = self.next_round
-        cdef const double[::1] here = np.ascontiguousarray(means, dtype=np.float64)
-        cdef const double[::1] other
-        cdef bitgen_t *reward_rng = bits_of(self._reward_rng)
+        cdef const double[::1] other = np.zeros(0)
+        if not self.waiting or self.playing:
+            raise ValueError("no round is waiting for an arm")
         if not 0 <= arm < self.K:
             raise InvalidChoice(f"arm must be from 0 to {self.K - 1}, got {arm}")
-        if self.always or self.late is not None or self.controls.count > 0:
-            raise ValueError("a base that decides always, delays and controls leave no round to the caller")
-        if features is not None and (np.shape(features) != (self.model.dim,) or not np.isfinite(features).all()):
-            raise ValueError(f"features must be {self.model.dim} finite numbers, got {features!r}")
-        self.check_next(t, t)
-        if here.shape[0] != self.K:
-            raise ValueError(f"there must be {self.K} means, got {here.shape[0]}")
-        cdef const double[:, ::1] offered = self._check_offers(None if offer is None else np.asarray(offer)[None], 1)
-        cdef const double[:, ::1] table = self.check_table(None if rewards is None else np.asarray(rewards)[None], 1)
-        self.next_round = t + 1
-        set_gaps(&here[0], self.K, &self._gaps[0])
+        if features is not None:
+            other = np.array(features, dtype=np.float64)
+            if other.shape[0] != self.model.dim or not np.isfinite(other).all():
+                raise ValueError(f"features must be {self.model.dim} finite numbers, got {features!r}")
+        self.waiting = False
+        return self._play_on(arm, explores, &other[0] if features is not None else NULL)
+
+    cdef bint _play_on(self, int64_t arm, bint explores, const double *features) except -1:
+        """Plays the stretch under way, the first round by `arm` unless that is -1; False if that was refused."""
+        cdef bitgen_t *reward_rng = bits_of(self._reward_rng)
+        cdef bitgen_t *rng = bits_of(self._rng)
+        cdef bint accepted = True
+        self.playing = True
         try:
-            if self.model.changing:
-                self._offer(&offered[0, 0])
-            if explores:
-                self.controls.explore(t, True, 0.0)
-                self.different += self.scheduled and arm != self.model.greedy_arm(False, NULL)
-            reward = self._draw(arm, here[arm], &table[0, 0] if self.law == TABLE else NULL, reward_rng)
-            if features is None:
-                self._learn(t, arm, explores, reward, self.model.row(arm), True)
-            else:
-                other = np.array(features, dtype=np.float64)
-                self._learn(t, arm, explores, reward, &other[0], False)
+            with nogil:
+                if arm >= 0:
+                    accepted = self._play_chosen(arm, explores, features, reward_rng, rng)
+                self._play(reward_rng, rng)
         finally:
+            self.playing = False
             if self.model.changing:
-                self._offer(NULL)
+                self._offer(NULL)  # what was offered belongs to the caller
+        return accepted
 
     cdef const double[:, ::1] _check_offers(self, offers, int64_t rounds):
         """What each round offers, in a row; nothing where arms stay."""
@@ -206,35 +207,57 @@ cdef class GeneralRun(Outcome):
             raise ValueError(f"arms or contexts must be {shape}, got {found.shape}")
         return found.reshape(rounds, -1)
 
-    cdef int _play(self, int64_t first, int64_t last, const int64_t[::1] exploring, const int64_t[::1] ends,
-                   const double[:, ::1] means, const double[:, ::1] offered, const double[:, ::1] table,
-                   bitgen_t *reward_rng, bitgen_t *rng) except -1 nogil:
-        cdef int64_t t, row = -1, turn = 0, turns = exploring.shape[0], arm
-        cdef bint due, explores
-        cdef double reward
-        cdef const double *given
-        for t in range(first, last + 1):
+    cdef int _play(self, bitgen_t *reward_rng, bitgen_t *rng) except -1 nogil:
+        """Plays the rounds of the stretch that are left, or up to one that the caller decides."""
+        cdef int64_t t, turns = self._exploring.shape[0], arm
+        cdef bint explores
+        while self.next_round <= self.last:
             # The request: what is on offer, and whether the round is due to explore
-            if row < 0 or t > ends[row]:
-                row += 1
-                set_gaps(&means[row, 0], self.K, &self._gaps[0])
+            t = self.next_round
+            while self.row < 0 or (t > self._ends[self.row] and self.row + 1 < self._ends.shape[0]):
+                self.row += 1
+                set_gaps(&self._means[self.row, 0], self.K, &self._gaps[0])
             if self.model.changing:
-                self._offer(&offered[t - first, 0])
-            due = self.always or (turn < turns and exploring[turn] == t)
-            turn += due
+                self._offer(&self._offered[t - self.first, 0])
+            self.due = self.always or (self.turn < turns and self._exploring[self.turn] == t)
+            self.turn += self.due
             # The choice, on the posterior of what is on offer
-            arm = self._choose(t, due, rng, &explores)
-            if not 0 <= arm < self.K:
-                with gil:
-                    raise InvalidChoice(
-                        f"no arm has a finite score in round {t}: are the settings of the policy too large, or "
-                        "is the penalty too small?"
-                    )
-            # The reward, and the update by it or by those that are due
-            given = &table[t - first, 0] if self.law == TABLE else NULL
-            reward = self._draw(arm, means[row, arm], given, reward_rng)
-            self._learn(t, arm, explores, reward, self.model.row(arm), True)
+            arm = self._choose(t, rng, &explores)
+            if self.waiting:
+                return 0
+            self._end_round(t, arm, explores, NULL, reward_rng)
         return 0
+
+    cdef bint _play_chosen(self, int64_t arm, bint explores, const double *features, bitgen_t *reward_rng,
+                           bitgen_t *rng) except -1 nogil:
+        """Plays the round that was waiting by an arm; False if a control refuses it."""
+        cdef int64_t t = self.next_round
+        cdef bint explored = explores
+        if self.model.changing:
+            self._offer(&self._offered[t - self.first, 0])
+        if explores:
+            arm = self._judge(t, arm, rng, &explored)
+        self._end_round(t, arm, explored, features if explored == explores else NULL, reward_rng)
+        return explored == explores
+
+    cdef int _end_round(self, int64_t t, int64_t arm, bint explores, const double *features,
+                        bitgen_t *rng) except -1 nogil:
+        """The reward of the arm of round t, and the update by it, on `features` if they are given, or by those due."""
+        cdef const double *given = NULL
+        cdef double reward
+        if not 0 <= arm < self.K:
+            with gil:
+                raise InvalidChoice(
+                    f"no arm has a finite score in round {t}: are the settings of the policy too large, or "
+                    "is the penalty too small?"
+                )
+        if self.law == TABLE:
+            given = &self._table[t - self.first, 0]
+        reward = self._draw(arm, self._means[self.row, arm], given, rng)
+        self.next_round = t + 1
+        if features is NULL:
+            return self._learn(t, arm, explores, reward, self.model.row(arm), True)
+        return self._learn(t, arm, explores, reward, features, False)
 
     cdef void _offer(self, const double *offered) noexcept nogil:
         """The arms or the context of a round, for both models."""
@@ -242,24 +265,40 @@ cdef class GeneralRun(Outcome):
         if self.exploring_model is not None:
             self.exploring_model.offer(offered)
 
-    cdef int64_t _choose(self, int64_t t, bint due, bitgen_t *rng, bint *explores) noexcept nogil:
-        """The arm of the base in a round that may explore, the greedy one in others; -1 if no score is a number."""
-        cdef int64_t verdict = self.controls.objection(t, due), arm
+    cdef int64_t _choose(self, int64_t t, bitgen_t *rng, bint *explores) noexcept nogil:
+        """The arm of the base in a round that may explore, the greedy one in others; -1 if no score is a number.
+
+        A base in whose place the caller decides lets the round wait.
+        """
+        cdef int64_t objection = self.controls.objection(t, self.due), arm
+        if objection != MAY_EXPLORE:
+            return self._rest(objection, rng, explores)
+        if self.asks:
+            self.waiting = True
+            return -1
+        arm = self._ask_base(t, rng, explores)
+        return self._judge(t, arm, rng, explores)
+
+    cdef int64_t _judge(self, int64_t t, int64_t arm, bitgen_t *rng, bint *explores) noexcept nogil:
+        """The arm of the base, unless a control refuses it; then the greedy one."""
+        cdef int64_t refusal = MAY_EXPLORE
         cdef double loss = 0.0
-        if verdict == MAY_EXPLORE:
-            arm = self._ask_base(t, rng, explores)
-            if self.controls.count > 0 and 0 <= arm < self.K:
-                loss = self.model.estimated_loss(arm)
-                verdict = self.controls.refusal(t, loss)
-        if verdict == MAY_EXPLORE:
-            if self.keeps_state:
-                memcpy(&self._policy_state[0], &self._proposed_state[0], self._policy_state.shape[0] * sizeof(double))
-            if explores[0]:
-                self.controls.explore(t, due, loss)
-                self.different += self.scheduled and arm != self.model.greedy_arm(False, NULL)
-            return arm
-        if verdict >= 0:
-            self.controls.skip(verdict, due)
+        if self.controls.count > 0 and 0 <= arm < self.K:
+            loss = self.model.estimated_loss(arm)
+            refusal = self.controls.refusal(t, loss)
+        if refusal != MAY_EXPLORE:
+            return self._rest(refusal, rng, explores)
+        if self.keeps_state:
+            memcpy(&self._policy_state[0], &self._proposed_state[0], self._policy_state.shape[0] * sizeof(double))
+        if explores[0]:
+            self.controls.explore(t, self.due, loss)
+            self.different += self.scheduled and arm != self.model.greedy_arm(False, NULL)
+        return arm
+
+    cdef int64_t _rest(self, int64_t control, bitgen_t *rng, bint *explores) noexcept nogil:
+        """The greedy arm, in a round that is not due or that a control keeps from exploring."""
+        if control >= 0:
+            self.controls.skip(control, self.due)
         explores[0] = False
         return self.model.greedy_arm(self.random_ties, rng)
 

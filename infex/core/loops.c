@@ -104,6 +104,38 @@ LOOP int64_t best(const double *restrict scores, int64_t K) {
     return -1;
 }
 
+LOOP int64_t first_largest(const double *restrict values, int64_t K) {
+    const double top = largest(values, K), bar = top - NEARLY * fabs(top);
+    int64_t k = 0;
+    while (k + 8 <= K && !reaches(values + k, bar)) k += 8;
+    while (k + 1 < K && !(values[k] >= bar)) k++;
+    return k;
+}
+
+LOOP double wide_dot(const double *restrict a, const double *restrict b, int64_t n) {
+    double sums[8] = {0.0}, total = 0.0;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int j = 0; j < 8; j++) sums[j] += a[i + j] * b[i + j];
+    for (; i < n; i++) total += a[i] * b[i];
+    for (int j = 0; j < 8; j++) total += sums[j];
+    return total;
+}
+
+LOOP void subtract(double *restrict a, double share, const double *restrict b, int64_t n) {
+    for (int64_t i = 0; i < n; i++) a[i] -= share * b[i];
+}
+
+LOOP void square_lengths(const double *restrict columns, int64_t K, int64_t d, double *restrict squares) {
+    for (int64_t k = 0; k < K; k++) squares[k] = 0.0;
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t k = 0; k < K; k++) squares[k] += columns[i * K + k] * columns[i * K + k];
+}
+
+LOOP void update_widths(double *restrict widths, const double *restrict along, int64_t K, double factor, double rest) {
+    for (int64_t k = 0; k < K; k++) widths[k] = (widths[k] - factor * along[k] * along[k]) / rest;
+}
+
 int64_t tied_count(const double *restrict scores, int64_t K) {
     const double bar = tie_bar(largest(scores, K));
     int64_t count = 0;
@@ -162,6 +194,21 @@ LOOP int64_t best_upper(const double *restrict scores, const double *restrict sq
     for (int64_t i = 0; i < found; i++)
         if (work[i] >= bar) return places[i];
     return -1;
+}
+
+static inline double slope(const double *chances, int64_t k) {
+    return chances ? chances[k] * (1.0 - chances[k]) : 1.0;
+}
+
+LOOP void subtract_arm(const double *restrict squares, const double *restrict along, int64_t K, double psi, int64_t a,
+                       const double *restrict chances, double *restrict products) {
+    const double at = slope(chances, a), wide = at * at * larger(squares[a] - psi * along[a] * along[a], 0.0);
+    for (int64_t k = 0; k < K; k++) {
+        const double by = slope(chances, k);
+        const double sum = by * by * larger(squares[k] - psi * along[k] * along[k], 0.0) + wide;
+        const double square = sum - 2.0 * products[k];
+        products[k] = square > CANCELS * sum ? sqrt(square) : -1.0;
+    }
 }
 
 LOOP void greedy_interval(double *restrict scores, const double *restrict along, int64_t K, int64_t a,

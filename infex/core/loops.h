@@ -10,7 +10,9 @@
 
 #define TIE 1e-12    /* arms within TIE (1 + |best|) of the best score count as tied */
 #define SCREEN 1e-9  /* how near to the best an arm's exact score is computed */
+#define NEARLY 1e-9  /* which of equals comes first is not left to rounding */
 #define LARGEST_RADIUS 1e150             /* beyond it the square would overflow */
+#define CANCELS 1e-3 /* the share of a sum from which on a difference is computed by itself */
 #define GROWTH 2980.9579870417283        /* e^8: the fall of a squared width that costs it digits */
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
@@ -40,6 +42,21 @@ double largest(const double *scores, int64_t K);
 /* The lowest index among the arms tied for the largest score, whatever is NaN; -1 if no score is a number. */
 int64_t best(const double *scores, int64_t K);
 
+/* The lowest index of the largest values, where those within NEARLY of each other count as equal. */
+int64_t first_largest(const double *values, int64_t K);
+
+/* a'b of n numbers, in eight sums side by side. */
+double wide_dot(const double *a, const double *b, int64_t n);
+
+/* a - share b, in the place of a. */
+void subtract(double *a, double share, const double *b, int64_t n);
+
+/* In `squares` the sum of squares of every arm's d numbers. */
+void square_lengths(const double *columns, int64_t K, int64_t d, double *squares);
+
+/* (w_k - factor g_k^2)/rest, in the place of w_k. */
+void update_widths(double *widths, const double *along, int64_t K, double factor, double rest);
+
 /* How many arms are tied for the largest score, and the one at a place among them (-1: none). */
 int64_t tied_count(const double *scores, int64_t K);
 int64_t tied_arm(const double *scores, int64_t K, int64_t place);
@@ -58,6 +75,13 @@ void upper(const double *scores, const double *squares, const double *along, int
    `work` and `places` have room for K numbers. */
 int64_t best_upper(const double *scores, const double *squares, const double *along, int64_t K, double phi,
                    double psi, double beta, int64_t guess, double *work, int64_t *places);
+
+/* In `products`, the covariances of arms with arm a, the widths |x_k - x_a| in V^-1 from squared widths; -1 where they cancel.
+
+   |x_k|^2 + |x_a|^2 - 2 x_k'V^-1 x_a keeps 13 digits where it is at least CANCELS of the sum. Where estimates are
+   `chances` p, (K,), an arm stands for p (1 - p) x; NULL: they are not. */
+void subtract_arm(const double *squares, const double *along, int64_t K, double psi, int64_t a,
+                  const double *chances, double *products);
 
 /* The open interval of phi in which arm a is the greedy arm, and no other is near a tie with it.
 

@@ -53,6 +53,7 @@ cdef class RegressionModel(SharedModel):
     cdef bint logistic                  # are scores log-odds?
     cdef Reads fresh                    # what is up to date of the arms on offer
     cdef double[::1] weights, warm_start
+    cdef double[::1] law                # room for the law of a base that draws its arm from one
     cdef Pending pending                # decisions that narrow what a base reads; None: they do not
     cdef Ridge narrowed                 # the ridge with these in V
 

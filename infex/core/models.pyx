@@ -8,7 +8,7 @@ from numpy.random.c_distributions cimport random_standard_normal
 
 from infex.core.choosing cimport (
     GREEDY, LINTS_SPHERICAL, LINUCB, READS_NOTHING, READS_SCORES, READS_WIDTHS, ROUND_ROBIN, UNIFORM, Kind,
-    choose, greedy_arm, is_plain, kind_at, pick, radius_at, to_probabilities, uniform_arm,
+    choose, greedy_arm, is_plain, kind_at, law_size, pick, radius_at, to_probabilities, uniform_arm,
 )
 from infex.core.estimators cimport descend, lay_out, solve_least_squares, sparse_size
 from infex.core.ridge cimport (
@@ -140,7 +140,7 @@ cdef class RegressionModel(SharedModel):
     def __cinit__(self, Ridge ridge not None, *, bint changing=False, Fit fit=None, weights=None, bint logistic=False):
         cdef State *s = &ridge.state
         self._begin(ridge, changing)
-        self.fit, self.logistic, self.warm_start = fit, logistic, np.zeros(0)
+        self.fit, self.logistic, self.warm_start, self.law = fit, logistic, np.zeros(0), np.zeros(0)
         self.fresh = READS_NOTHING if changing else READS_WIDTHS
         if fit is None:
             return
@@ -183,6 +183,7 @@ cdef class RegressionModel(SharedModel):
             s = self._narrowed(base.reads)
         else:
             self._read(base.reads)
+        s.law = &self.law[0] if self.law.shape[0] > 0 else NULL
         return choose(base, s, self.logistic, policy_state, t, rng, explored)
 
     cdef int update(self, int64_t arm, const double *x, double reward, bint is_arm) except -1 nogil:
@@ -220,6 +221,9 @@ cdef class RegressionModel(SharedModel):
         if narrows:
             self.pending = Pending(self.dim, 0 if self.changing or self.logistic else self.arms)
             self.narrowed = Ridge(self.ridge.columns, self.state.penalty, None, False)
+        size = law_size(&base.settings, self.dim, self.arms)
+        if size > self.law.shape[0]:
+            self.law = np.empty(size)
         return 0
 
     cdef void add_pending(self, int64_t arm, const double *x, double weight, int64_t sign) noexcept nogil:
@@ -275,6 +279,7 @@ cdef class RegressionModel(SharedModel):
         cdef int64_t best = self.greedy_arm(False, NULL), k
         if best < 0:
             return
+        self._read(READS_WIDTHS)
         for k in range(s.K):
             gaps[k] = larger(s.room[best] - s.room[k], 0.0)
         distances(s, best, s.room if self.logistic else NULL, s.sample, widths)

@@ -10,6 +10,7 @@ from infex.core.choosing cimport Radius, radius_at, to_probabilities
 from infex.core.ridge cimport (
     Run,
     best,
+    covariances,
     distances,
     dot,
     estimates,
@@ -25,6 +26,10 @@ from infex.core.ridge cimport (
     width,
 )
 from infex.errors import InvalidChoice, NotKept, StalePosterior
+
+
+cdef extern from "loops.h" nogil:
+    double largest(const double *scores, int64_t K)
 
 
 cnp.import_array()
@@ -352,11 +357,24 @@ cdef class RidgePosterior:
         cdef double *room
         cdef double *out
         self.read()
+        self.score()
         s = &self.state
         if not 0 <= arm < s.K:
             raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
         work, found = floats(2 * s.d, &room), floats(s.K, &out)
         distances(s, arm, self.means if self.logistic else NULL, room, out)
+        return found
+
+    def covariances(self, int64_t arm):
+        """The covariance of every arm's estimate with that of `arm`, x'V^-1 x_arm, (K,), for noise of 1."""
+        cdef double *room
+        cdef double *out
+        self.read()
+        s = &self.state
+        if not 0 <= arm < s.K:
+            raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
+        work, found = floats(2 * s.d, &room), floats(s.K, &out)
+        covariances(s, arm, self.means if self.logistic else NULL, room, out)
         return found
 
     def radii(self, double noise, double bound, double delta, bint mixture=False):
@@ -399,6 +417,31 @@ cdef class RidgePosterior:
         """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
         out = self.scores(self.parameter_of(radius_of(scale), direction))
         return probabilities(out) if self.logistic else out
+
+    def sampled_maxima(self, scale, directions):
+        """The largest mean of any arm under each parameter theta + scale M'direction, (n,), of directions (n, d)."""
+        cdef double *out
+        cdef double *theta
+        cdef double *work
+        cdef double *means
+        cdef const double *eta
+        cdef double by = radius_of(scale)
+        cdef int64_t n, count
+        self.check()
+        s = &self.state
+        given = contiguous(directions, 2, &eta)
+        if cnp.PyArray_DIM(given, 1) != s.d or s.K == 0:
+            raise ValueError(f"directions must have {s.d} numbers each and there must be an arm, got {given.shape}")
+        count = cnp.PyArray_DIM(given, 0)
+        found, room = floats(count, &out), floats(2 * s.d + s.K, &theta)
+        work, means = theta + s.d, theta + 2 * s.d
+        for n in range(count):
+            perturb(s, by, eta + n * s.d, theta, work)
+            product(s.columns, s.K, theta, s.d, means)
+            out[n] = largest(means, s.K)
+        if self.logistic:
+            to_probabilities(out, count)
+        return found
 
     def scores(self, theta):
         """Every arm's x'theta under any parameter, (K,)."""

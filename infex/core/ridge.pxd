@@ -33,6 +33,8 @@ cdef extern from "loops.h" nogil:
                double psi, double beta, double *out)
     int64_t best_upper(const double *scores, const double *squares, const double *along, int64_t K,
                        double phi, double psi, double beta, int64_t guess, double *work, int64_t *places)
+    void subtract_arm(const double *squares, const double *along, int64_t K, double psi, int64_t a,
+                      const double *chances, double *products)
     void greedy_interval(double *scores, const double *along, int64_t K, int64_t a, double *low,
                          double *high)
 
@@ -70,6 +72,7 @@ cdef struct State:
     int64_t *places        # room for K
     double *sample         # room for 3 d
     double *whole          # room for 2 (d + 1) d
+    double *law            # room for `law_size` numbers, where a base draws its arm from a law
     double told            # how many rewards were learnt, where somebody counts
     double *pulls          # (K,): how often each arm was played, and the sum of its rewards, where somebody counts
     double *rewards
@@ -117,6 +120,7 @@ cdef void absorb(State *s, const double *x, double reward, double weight) noexce
 cdef void whole_sums(const State *s) noexcept nogil
 cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil
 cdef double solve(const State *s, const double *x, double *out) noexcept nogil
+cdef void covariances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil
 cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil
 cdef void open_run(State *s) noexcept nogil
 cdef void close_run(State *s) noexcept nogil

@@ -412,16 +412,37 @@ cdef double solve(const State *s, const double *x, double *out) noexcept nogil:
     return width(square, along, psi)
 
 
-cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil:
-    """In `out` the width |x_k - x_arm| in V^-1 of every arm's difference from `arm`; `room` is for 2 d numbers.
+cdef void covariances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil:
+    """In `out` x_k'V^-1 x_arm of every arm; `room` is for 2 d numbers.
 
     Where estimates are `chances` p, (K,), an arm stands for p (1 - p) x; NULL: they are not.
     """
+    cdef int64_t i, k
+    cdef double other
+    for i in range(s.d):
+        room[i] = s.columns[i * s.K + arm]
+    solve(s, room, room + s.d)
+    product(s.columns, s.K, room + s.d, s.d, out)
+    if chances is not NULL:
+        other = chances[arm] * (1.0 - chances[arm])
+        for k in range(s.K):
+            out[k] *= other * (chances[k] * (1.0 - chances[k]))
+
+
+cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil:
+    """In `out` the width |x_k - x_arm| in V^-1 of every arm's difference from `arm`; `room` is for 2 d numbers.
+
+    Squared widths must be up to date; `chances` as in `covariances`. O(K d), and O(d^2) for each arm that is so near that its difference is taken by itself.
+    """
     cdef int64_t d = s.d, K = s.K, i, k
     cdef double own = 1.0, other = 1.0
+    covariances(s, arm, chances, room, out)
+    subtract_arm(s.squares, s.along, K, s.run.psi, arm, chances, out)
     if chances is not NULL:
         other = chances[arm] * (1.0 - chances[arm])
     for k in range(K):
+        if out[k] >= 0.0:
+            continue
         if chances is not NULL:
             own = chances[k] * (1.0 - chances[k])
         for i in range(d):

@@ -40,7 +40,7 @@ cdef class Outcome:
     cdef readonly int64_t explored, optimal
     cdef readonly int64_t different  # rounds of a schedule in which the base played another arm than the greedy one
     cdef readonly object curve, counts, arms, rewards, losses
-    cdef int64_t next_round
+    cdef readonly int64_t next_round
     cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1
     cdef int check_next(self, int64_t first, int64_t last) except -1
     cdef const double[:, ::1] check_table(self, rewards, int64_t rounds)

@@ -20,5 +20,6 @@ class Outcome:
     arms: Integers
     rewards: Floats
     losses: Floats
+    next_round: int
     @property
     def log_det_ratio(self) -> float: ...

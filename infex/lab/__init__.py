@@ -19,6 +19,7 @@ from infex.streams import stream
 
 if TYPE_CHECKING:
     from infex.lab import paper, suite, theory, verification
+    from infex.lab.bases.atlas import atlas
     from infex.lab.planner import plan
     from infex.lab.results import Results
     from infex.lab.sweep import Sweep
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "Results": "infex.lab.results",
     "Sweep": "infex.lab.sweep",
+    "atlas": "infex.lab.bases.atlas",
     "plan": "infex.lab.planner",
 }
 _MODULES = ("paper", "suite", "theory", "verification")
@@ -34,6 +36,7 @@ __all__ = [
     "Results",
     "Run",
     "Sweep",
+    "atlas",
     "environments",
     "optimal_design",
     "paper",

@@ -441,6 +441,8 @@ class Posterior:
     def covariances(self, arm: int) -> Floats:
         """The covariance of every arm's estimate with that of `arm`, x'V^-1 x_arm, (K,), for noise of 1."""
         place, reach = self._checked(arm), self._reach
+        if isinstance(reach, RidgePosterior):
+            return reach.covariances(place)
         if isinstance(reach, BankPosterior):  # whose arms have nothing in common
             return np.where(np.arange(len(self)) == place, np.square(reach.widths), 0.0)
         rows = self._gradients @ reach.factor.T
@@ -475,3 +477,10 @@ class Posterior:
         Where each arm has a regression of its own, each has an eta of its own.
         """
         return self._reach.perturbed(scale, draw(self._known.draw_shape, rng, sampling))
+
+    def sampled_maxima(self, scale: Radius, rng: np.random.Generator, count: int) -> Floats:
+        """The largest score of any arm in each of so many samples, (count,), as `perturbed` draws them."""
+        reach = self._reach
+        if isinstance(reach, RidgePosterior) and not isinstance(scale, np.ndarray):
+            return reach.sampled_maxima(scale, rng.standard_normal((count, *self._known.draw_shape)))
+        return np.array([self.perturbed(scale, rng).max() for _ in range(count)])

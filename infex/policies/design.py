@@ -7,11 +7,8 @@ import numpy.typing as npt
 
 from infex.arrays import Floats
 from infex.checks import real
+from infex.core import design
 from infex.errors import InvalidArms
-
-SINGULAR = 1e-10  # of the largest singular value: a direction in which arms do not go
-ROUNDING = 1e-9
-MOST_STEPS = 100_000
 
 
 def optimal_design(arms: npt.ArrayLike, tolerance: float = 0.01) -> Floats:
@@ -33,62 +30,26 @@ def optimal_design(arms: npt.ArrayLike, tolerance: float = 0.01) -> Floats:
     return _design(rows.tobytes(), rows.shape, real("tolerance", tolerance, above=0)).copy()
 
 
-@lru_cache(maxsize=64)  # fixed arms are asked about in every round
+@lru_cache(
+    maxsize=64
+)  # policies over fixed arms ask in every round, and a design costs far more than a round
 def _design(rows: bytes, shape: tuple[int, int], tolerance: float) -> Floats:
-    given = np.frombuffer(rows).reshape(shape)
-    left, values, _ = np.linalg.svd(given, full_matrices=False)
-    rank = int(np.sum(values > SINGULAR * values[0])) if values[0] > 0.0 else 0
-    if rank == 0:
-        return np.full(shape[0], 1.0 / shape[0])
-    points: Floats = np.ascontiguousarray(
-        left[:, :rank]
-    )  # the arms, up to a linear map, which changes no width
-    shares = np.zeros(shape[0])
-    shares[spanning_arms(points)] = 1.0 / rank
-    inverse = np.linalg.inv((points.T * shares) @ points)
-    widths: Floats = np.einsum("ki,ij,kj->k", points, inverse, points)
-    for _ in range(MOST_STEPS):
-        widest = _first_largest(widths)
-        played = np.flatnonzero(shares)
-        narrowest = int(played[_first_largest(-widths[played])])
-        if widths[widest] <= (1.0 + tolerance) * rank:
-            break
-        away = rank - widths[narrowest] > widths[widest] - rank
-        arm = narrowest if away else widest
-        least = -shares[arm] / (1.0 - shares[arm])  # then it is not played at all
-        step = least
-        if widths[arm] > 1.0:  # where det V is largest on the way
-            step = max((widths[arm] / rank - 1.0) / (widths[arm] - 1.0), least)
-        solved = inverse @ points[arm]
-        along = points @ solved
-        factor = step / (1.0 - step + step * widths[arm])
-        inverse = (inverse - factor * np.outer(solved, solved)) / (1.0 - step)
-        widths = (widths - factor * np.square(along)) / (1.0 - step)
-        shares *= 1.0 - step
-        shares[arm] += step
-        if shares[arm] < 1e-15:
-            shares[arm] = 0.0
-    found: Floats = shares / shares.sum()
-    return found
+    return design.optimal_shares(np.frombuffer(rows).reshape(shape).T, None, tolerance)
 
 
-def _first_largest(values: Floats) -> int:
-    """The lowest index of the largest values: which of equals comes first is not left to rounding."""
-    top = float(np.max(values))
-    return int(np.argmax(values >= top - ROUNDING * abs(top)))
+def spanning_arms(arms: Floats) -> tuple[int, ...]:
+    """As many of the arms, (K, d), as they have dimensions, each the farthest from the span of those before."""
+    return _spanning(np.ascontiguousarray(arms).tobytes(), arms.shape)
 
 
-def spanning_arms(arms: Floats) -> list[int]:
-    """As many arms as they have dimensions, each the farthest from the span of those before."""
-    rest, found, first = arms.copy(), list[int](), 0.0
-    while len(found) < min(arms.shape):
-        lengths = np.einsum("ki,ki->k", rest, rest)
-        lengths[found] = -1.0
-        arm = _first_largest(lengths)
-        first = first or float(lengths[arm])
-        if lengths[arm] <= SINGULAR**2 * first:
-            break
-        found.append(arm)
-        direction = rest[arm] / np.sqrt(lengths[arm])
-        rest -= np.outer(rest @ direction, direction)
-    return found
+# Policies over fixed arms ask for these in every round, and they cost more than all else in a round.
+
+
+@lru_cache(maxsize=64)
+def _design(rows: bytes, shape: tuple[int, int], tolerance: float) -> Floats:
+    return design.optimal_shares(np.frombuffer(rows).reshape(shape).T, None, tolerance)
+
+
+@lru_cache(maxsize=64)
+def _spanning(rows: bytes, shape: tuple[int, int]) -> tuple[int, ...]:
+    return tuple(design.spanning_arms(np.frombuffer(rows).reshape(shape).T).tolist())

@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import changed_settings, real, safe_repr, set_fields
-from infex.core.choosing import gains
+from infex.core.choosing import stake
 from infex.core.controls import ControlKind
 from infex.models.posterior import Posterior
 from infex.policies.choice import Reason
@@ -88,7 +88,7 @@ class Ledger(Control):
     def _total(self, posterior: Posterior, state: State) -> float:
         """The total with what this round is expected to lose if it is greedy."""
         gaps, distances = Rivals.of(posterior)
-        return LedgerState(*state).total + float(np.max(gains(gaps, self.noise * distances)))
+        return LedgerState(*state).total + stake(gaps, distances, self.noise)
 
     def compiled(self) -> ControlSpec:
         return ControlSpec(ControlKind.LEDGER, limit=self.limit, over=self.window, noise=self.noise)

@@ -8,14 +8,13 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real, set_fields, whole
+from infex.core.laws import inverse_gap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import DEFAULT_DELTA, Problem
 from infex.policies.choice import LawPolicy
-from infex.policies.design import optimal_design
 
 DESIGN_CONSTANT = 4.0
-HALVINGS = 60
 
 
 @final
@@ -69,12 +68,4 @@ class SpannerIGW(LawPolicy):
         greedy = posterior.greedy
         gaps = np.maximum(posterior.estimate(greedy) - posterior.estimates, 0.0)
         costs = self.rate_for(posterior.dim) / (DESIGN_CONSTANT * posterior.dim) * gaps
-        weights = 0.5 * optimal_design(posterior.arms / np.sqrt(1.0 + costs)[:, None])
-        weights[greedy] += 0.5
-        low, high = 0.5, 1.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if np.sum(weights / (middle + costs)) > 1.0 else (low, middle)
-        found: Floats = weights / (high + costs)
-        found /= found.sum()
-        return found
+        return inverse_gap(costs, posterior.arms.T, greedy)

@@ -7,13 +7,13 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real, set_fields
+from infex.core.choosing import Kind, Reads
+from infex.core.laws import minimum_divergence
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.choice import LawPolicy, best_arms
-from infex.policies.design import optimal_design
+from infex.policies.choice import LawPolicy
+from infex.policies.compiled import CompiledSpec
 from infex.policies.ucb import Confidence
-
-DESIGN_TOLERANCE = 1.0  # the theory asks for a design within a constant factor of the best
 
 
 @final
@@ -48,25 +48,14 @@ class LinMED(LawPolicy, Confidence):
             raise InvalidSetting(f"design must be True or False, got {self.design!r}")
 
     def probabilities(self, t: int, posterior: Posterior) -> Floats:
-        """q f/sum q f, (K,)."""
-        greedy, arms = posterior.greedy, len(posterior)
-        evidence = self._evidence(posterior, greedy)
-        rest, weights = 1.0 - self.greedy_share, np.full(arms, (1.0 - self.greedy_share) / arms)
-        if self.design:
-            scaled = posterior.arms * np.sqrt(evidence)[:, None]
-            weights = 0.5 * (weights + rest * optimal_design(scaled, DESIGN_TOLERANCE))
-        weights[greedy] += self.greedy_share
-        found: Floats = weights * evidence
-        found /= found.sum()
-        return found
-
-    def _evidence(self, posterior: Posterior, greedy: int) -> Floats:
-        """f = exp(-(gap/(scale beta |a - x|))^2) of every arm, 1 where there is no gap."""
+        """q f/sum q f, (K,), f = exp(-(gap/(scale beta |a - x|))^2)."""
+        greedy = posterior.greedy
         beta = np.broadcast_to(self.choosing_radius(posterior), len(posterior))
-        gaps = np.maximum(posterior.estimate(greedy) - posterior.estimates, 0.0)
-        gaps[[greedy, *best_arms(posterior.estimates)]] = 0.0  # ties, as everywhere, but for rounding
-        reach = np.maximum(beta, beta[greedy]) * posterior.distances(greedy)
-        found: Floats = (gaps == 0.0).astype(np.float64)
-        far = (gaps > 0.0) & (reach > 0.0)
-        found[far] = np.exp(-np.square(gaps[far] / reach[far]))
-        return found
+        reaches = np.maximum(beta, beta[greedy]) * posterior.distances(greedy)
+        arms = posterior.arms.T if self.design else None
+        return minimum_divergence(posterior.estimates, reaches, arms, greedy, self.greedy_share)
+
+    def compiled(self) -> CompiledSpec:
+        """An arm in every round, drawn as `Generator.choice` does it."""
+        kind = Kind.LINMED_BY_DESIGN if self.design else Kind.LINMED
+        return CompiledSpec(self.compiled_base(kind, Reads.READS_WIDTHS, rate=self.greedy_share))

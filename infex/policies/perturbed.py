@@ -33,10 +33,11 @@ class Perturbation:
 
 def untried(posterior: Posterior) -> Floats | None:
     """Scores that play the first arm without a reward of those that span all arms; None if there is none."""
-    for arm in spanning_arms(posterior.arms):
-        if posterior.pulls[arm] == 0:
-            return np.where(np.arange(len(posterior)) == arm, 1.0, 0.0)
-    return None
+    pulls = posterior.pulls
+    if pulls.all():
+        return None
+    first = [arm for arm in spanning_arms(posterior.arms) if not pulls[arm]][:1]
+    return np.where(np.arange(len(posterior)) == first[0], 1.0, 0.0) if first else None
 
 
 def scores_of(posterior: Posterior, arms: Floats, penalty: float, weights: Floats, sums: Floats) -> Floats:
@@ -141,7 +142,7 @@ class TSUCB(Sampler, Perturbation):
 
     def sampled(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Floats:
         """-(f - x'theta)/|x| of every arm; of width 0, infinite where the arm is worth f or more."""
-        best = np.mean([posterior.perturbed(self.noise, rng).max() for _ in range(self.samples)])
+        best = np.mean(posterior.sampled_maxima(self.noise, rng, self.samples))
         gaps, widths = best - posterior.estimates, posterior.widths
         found, wide = np.where(gaps > 0.0, -np.inf, np.inf), widths > 0.0
         found[wide] = -gaps[wide] / widths[wide]

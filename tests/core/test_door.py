@@ -22,12 +22,14 @@ from infex.core import (
     bank,
     choosing,
     controls,
+    design,
     drawing,
     estimators,
     evaluation,
     fixed_arms,
     general,
     hybrid,
+    laws,
     models,
     pending,
     posterior,
@@ -113,6 +115,14 @@ def general_run(**changed: Any) -> dict[str, Any]:
         "controls": [a_control()], "spacing": 2, "span": 6, "delays": whole(T), "narrows": True,
         "record": True,
     } | changed  # fmt: skip
+
+
+def a_waiting_run() -> general.GeneralRun:
+    model, more = a_model(), {"delays": None, "narrows": False, "asks": True}
+    run = general.GeneralRun(**general_run(law=runs.Law.TABLE, model=model, explored=a_model(), **more))
+    ends = places(*range(1, T + 1))
+    run.play(1, T, places(2, 5), ends, numbers(T, K), numbers(T, D, K), [places(3)], numbers(T, K))
+    return run
 
 
 def a_control() -> controls.Control:
@@ -337,7 +347,24 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
         {"kind": choosing.Kind.LINTS, "reads": choosing.Reads.READS_WIDTHS, "delta": 0.1, "rate": 0.5},
     ),
     "choosing.confidence_radius": lambda: (choosing.confidence_radius, (2.0, 1.0, 1.0, 1.0, 0.1, True)),
-    "choosing.gains": lambda: (choosing.gains, (numbers(K), numbers(K))),
+    "design.optimal_shares": lambda: (design.optimal_shares, (numbers(D, K), np.full(K, 0.5), 0.01)),
+    "design.spanning_arms": lambda: (design.spanning_arms, (numbers(D, K),)),
+    "laws.minimum_divergence": lambda: (
+        laws.minimum_divergence,
+        (numbers(K), np.abs(numbers(K)), numbers(D, K), 1, 0.5),
+    ),
+    "laws.information_directed": lambda: (
+        laws.information_directed,
+        (numbers(K), numbers(K), np.abs(numbers(K)), numbers(K), 1),
+    ),
+    "laws.least_ratio": lambda: (laws.least_ratio, (np.abs(numbers(K)), np.abs(numbers(K)))),
+    "laws.inverse_gap": lambda: (laws.inverse_gap, (np.abs(numbers(K)), numbers(D, K), 1)),
+    "posterior.RidgePosterior.sampled_maxima": lambda: (
+        a_posterior().sampled_maxima,
+        (1.0, numbers(4, D)),
+    ),
+    "posterior.RidgePosterior.covariances": lambda: (a_posterior().covariances, (1,)),
+    "choosing.stake": lambda: (choosing.stake, (numbers(K), numbers(K), 1.0)),
     "choosing.divergence_indices": lambda: (choosing.divergence_indices, (numbers(K), numbers(K))),
     "choosing.smallest_eigenvalue": lambda: (choosing.smallest_eigenvalue, (np.eye(D),)),
     "choosing.best_arm": lambda: (choosing.best_arm, (numbers(K),)),
@@ -385,12 +412,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
             "rewards": numbers(T, K),
         },
     ),
-    "general.GeneralRun.play_arm": lambda: (
-        general.GeneralRun(
-            **general_run(law=runs.Law.TABLE, model=a_model(), explored=a_model(), controls=(), delays=None)
-        ).play_arm,
-        (1, True, numbers(K), numbers(D, K), numbers(K), numbers(D)),
-    ),
+    "general.GeneralRun.play_arm": lambda: (a_waiting_run().play_arm, (1, True, numbers(D))),
     "general.contexts": lambda: (
         played(
             general.GeneralRun, 1, T, places(2, 5), places(*range(1, T + 1)), numbers(T, K), numbers(T, C)
@@ -665,7 +687,7 @@ def test_an_estimator_in_python_may_call_whatever_it_likes() -> None:
             for again in (
                 lambda: run.play(1, T, places(2), places(T), numbers(1, K)),
                 lambda: run.play(7, T, places(8), places(T), numbers(1, K)),
-                lambda: run.play_arm(1, False, numbers(K)),
+                lambda: run.play_arm(1, False, numbers(D)),
             ):
                 with contextlib.suppress(*REFUSALS):
                     again()

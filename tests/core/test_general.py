@@ -217,13 +217,14 @@ def test_rounds_that_the_caller_decides_are_those_of_the_base() -> None:
     whole = general(record=True)
     whole.play(**rounds())
     ridge = Ridge(columns())
-    found = general(model=RegressionModel(ridge), record=True)
-    for t in range(1, HORIZON + 1):
-        if t % 5:
-            found.play(**rounds(first=t, last=t, exploring=NONE))
-        else:
-            beta = np.sqrt(ridge.log_det_ratio - 2.0 * np.log(0.01)) + 1.0
-            found.play_arm(int(np.argmax(RidgePosterior(ridge).upper(beta))), True, np.zeros(ARMS))
+    found = general(model=RegressionModel(ridge), record=True, asks=True)
+    found.play(**rounds())
+    waited = []
+    while found.waiting:
+        waited.append(found.next_round)
+        beta = np.sqrt(ridge.log_det_ratio - 2.0 * np.log(0.01)) + 1.0
+        assert found.play_arm(int(np.argmax(RidgePosterior(ridge).upper(beta))), True)
+    assert waited == list(range(5, HORIZON + 1, 5))
     np.testing.assert_array_equal(found.arms, whole.arms)
     np.testing.assert_array_equal(found.rewards, whole.rewards)
     assert (found.explored, found.log_det_ratio) == (whole.explored, whole.log_det_ratio)
@@ -233,34 +234,55 @@ def test_rounds_that_the_caller_decides_are_those_of_the_base() -> None:
 
 def test_a_reward_is_learnt_on_the_features_that_are_named() -> None:
     ridge, x = Ridge(columns()), np.array([0.3, -0.2])
-    found = general(model=RegressionModel(ridge), record=True)
-    found.play_arm(1, False, np.zeros(ARMS), features=x)
+    found = general(model=RegressionModel(ridge), record=True, asks=True)
+    found.play(**rounds(last=1, exploring=np.array([1])))
+    found.play_arm(1, False, x)
     gram = np.eye(DIM) + np.outer(x, x)
     np.testing.assert_allclose(ridge.theta, np.linalg.solve(gram, found.rewards[0] * x))
     assert found.explored == 0
     assert ridge.counts.sum() == 0.0
 
 
+def test_a_control_may_refuse_the_arm_of_the_caller_and_the_greedy_one_is_played() -> None:
+    for limit, taken in ((-1.0, False), (0.0, True)):
+        control = Control(ControlKind.GUARDS, limit=limit)
+        found = general(record=True, asks=True, controls=[control])
+        found.play(**rounds(last=1, exploring=np.array([1]), pauses=[NONE]))
+        assert found.play_arm(1, True) is taken
+        assert found.arms[0] == (1 if taken else 0)
+        found.play(**rounds(first=2, last=HORIZON, exploring=NONE, pauses=[NONE]))
+        assert found.explored == taken
+
+
 @pytest.mark.parametrize(
-    ("made", "played"),
+    "chosen",
     [
-        ({}, {"arm": ARMS}),
-        ({}, {"arm": -1}),
-        ({}, {"means": np.zeros(ARMS + 1)}),
-        ({}, {"features": np.zeros(DIM + 1)}),
-        ({}, {"features": np.array([0.0, np.nan])}),
-        ({"always": True}, {}),
-        ({"delays": [0] * HORIZON}, {}),
-        ({"controls": [Control(ControlKind.LIMITS)]}, {}),
+        {"arm": ARMS},
+        {"arm": -1},
+        {"features": np.zeros(DIM + 1)},
+        {"features": np.zeros((DIM, 1))},
+        {"features": np.array([0.0, np.nan])},
     ],
     ids=repr,
 )
-def test_an_arm_that_cannot_be_played_is_refused(made: dict[str, Any], played: dict[str, Any]) -> None:
-    given: dict[str, Any] = {"arm": 0, "explores": True, "means": np.zeros(ARMS)}
-    found = general(**made)
+def test_an_arm_that_cannot_be_played_is_refused_and_the_round_goes_on_waiting(
+    chosen: dict[str, Any],
+) -> None:
+    found = general(asks=True)
+    found.play(**rounds())
     with pytest.raises((ValueError, InvalidChoice)):
-        found.play_arm(**(given | played))
-    assert found.counts.sum() == 0
+        found.play_arm(**({"arm": 0, "explores": True} | chosen))
+    assert (found.waiting, found.next_round) == (True, 5)
+    with pytest.raises(ValueError, match="round 5 is not played yet"):
+        found.play(**rounds(first=5))
+
+
+@pytest.mark.parametrize("made", [{"always": True}, {"delays": [0] * HORIZON}], ids=repr)
+def test_a_run_that_leaves_no_round_to_the_caller_is_refused(made: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="leave no round to the caller"):
+        general(asks=True, **made)
+    with pytest.raises(ValueError, match="no round is waiting for an arm"):
+        general().play_arm(0, True)
 
 
 def test_an_estimator_must_fit_its_ridge() -> None:

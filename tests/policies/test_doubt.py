@@ -1,6 +1,7 @@
 """Schedules that explore where the data leave doubt: `ledger` and `doubtful`."""
 
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from infex import Bandit, Infex, InfexError, LinTS, LinUCB, always, budget, every, guarded, models, paused
 from infex.arrays import Floats
-from infex.core.choosing import gains
+from infex.core.choosing import stake
 from infex.lab import environments, play
+from infex.models.posterior import Posterior
+from infex.models.ridge import RidgeModel
 from infex.policies import Reason, Uniform, doubtful, ledger
 from infex.registry import expression, parse
 from infex.testing import SlowRidge, problem
@@ -65,12 +68,78 @@ def slow_ridge(offer: Floats, played: list[Floats], rewards: list[float], penalt
 def test_the_gain_of_knowing_is_exact_for_gaps_of_any_size() -> None:
     z = np.array([0.0, 1e-9, 0.3, 1.0, 2.5, 2.999999, 3.0, 3.1, 4.0, 6.0, 10.0, 20.0, 30.0, 37.0])
     for reach in (1.0, 1e-5, 40.0):
-        for found, at in zip(gains(z * reach, np.full(z.size, reach)), z, strict=True):
+        for at in z:
             exact = reach * float(slow_psi(float(at * reach / reach)))
+            found = stake(np.array([at * reach]), np.array([2 * reach]), 0.5)
             assert found == pytest.approx(exact, rel=1e-13 + 1e-15 * at * at)
-    assert gains(np.array([60.0, 0.0, 2.0]), np.array([1.0, 0.0, 0.0])).tolist() == [0.0, 0.0, 0.0]
-    with pytest.raises(ValueError, match="there must be 2 reaches, got 1"):
-        gains(np.zeros(2), np.zeros(1))
+    for gap, reach in ((60.0, 1.0), (0.0, 0.0), (2.0, 0.0)):
+        assert stake(np.array([gap]), np.array([reach]), 1.0) == 0.0
+    assert stake(np.zeros(0), np.zeros(0), 1.0) == 0.0
+    with pytest.raises(ValueError, match="there must be 2 distances, got 1"):
+        stake(np.zeros(2), np.zeros(1), 1.0)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    arms=st.integers(1, 200),
+    nearest=st.floats(0, 45),
+    spread=st.floats(0, 12),
+    noise=st.floats(0, 3),
+)
+@settings(max_examples=200, deadline=None)
+def test_what_is_at_stake_is_the_largest_gain_of_all_rivals_one_by_one(
+    seed: int, arms: int, nearest: float, spread: float, noise: float
+) -> None:
+    """To the last bit, though most gains are never computed; some rivals have no width."""
+    rng = np.random.default_rng(seed)
+    distances = np.exp(-spread * rng.random(arms)) * (rng.random(arms) < 0.9)
+    gaps = (nearest + spread * rng.random(arms)) * noise * distances
+    each = [stake(gaps[k : k + 1], distances[k : k + 1], noise) for k in range(arms)]
+    assert stake(gaps, distances, noise) == max(each)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    near=st.floats(1e-9, 1),
+    penalty=st.floats(1e-3, 100),
+    pulls=st.integers(0, 3000),
+    changing=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_widths_of_differences_are_exact_for_arms_that_are_nearly_equal(
+    seed: int, near: float, penalty: float, pulls: int, changing: bool
+) -> None:
+    """Against V^-1 in exact fractions, with an arm that is played many times in a row."""
+    rng = np.random.default_rng(seed)
+    first = rng.normal(size=(3, 3)) / 4
+    rows = np.concatenate([first, first + near * rng.normal(size=(3, 3)) / 4, first[:1]])
+    model = RidgeModel(np.ascontiguousarray(rows.T), penalty)
+    gram = [[Fraction(penalty) * (i == j) for j in range(3)] for i in range(3)]
+    for arm, times in ((0, 2), (1, 1), (2, pulls), (3, 2)):
+        for _ in range(times):
+            model.update(arm, 1.0)
+        x = [Fraction(number) for number in rows[arm]]
+        gram = [[gram[i][j] + times * x[i] * x[j] for j in range(3)] for i in range(3)]
+    posterior = Posterior(model.posterior())
+    if changing:
+        posterior = posterior.on(np.ascontiguousarray(rows.T))
+    for arm in range(len(rows)):
+        for k, found in enumerate(posterior.distances(arm)):
+            apart = [Fraction(one) - Fraction(other) for one, other in zip(rows[k], rows[arm], strict=True)]
+            exact = math.sqrt(sum(a * b for a, b in zip(apart, exact_solution(gram, apart), strict=True)))
+            assert found == pytest.approx(exact, rel=1e-9, abs=0.0)
+
+
+def exact_solution(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """The solution of a small positive definite system, by elimination in fractions."""
+    n = len(right)
+    rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
+    for i in range(n):
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for j in range(n):
+            if j != i:
+                rows[j] = [a - rows[j][i] * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return [line[-1] for line in rows]
 
 
 @given(seed=st.integers(0, 10**6), logistic=st.booleans(), pulls=st.integers(0, 30), arms=st.integers(1, 6))

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from infex import Bandit, LinUCB
 from infex.arrays import Floats
+from infex.core.laws import least_ratio
 from infex.lab import optimal_design
 from infex.models import Posterior
 from infex.models.ridge import RidgeModel
 from infex.policies import LinIDS, LinMED, RandLinUCB, SpannerIGW
-from infex.policies.ids import least_ratio
 from infex.testing.reference import Pull, SlowRidge, slow_law, slow_least_ratio
 from tests.alike import probability
 

@@ -27,6 +27,7 @@ from infex.lab.environments.named import (
     collinear,
     contextual,
     gaussian,
+    kernel,
     lower_bound,
     many_arms,
     misspecified,
@@ -41,7 +42,7 @@ PROBLEMS: dict[str, Callable[..., Any]] = {
     make.__name__: make
     for make in (
         gaussian, changing, lower_bound, sparse, sphere, near_ties, collinear, many_arms, misspecified,
-        contextual,
+        contextual, kernel,
     )
 }  # fmt: skip
 
@@ -61,6 +62,6 @@ register(
 __all__ = [
     "ChangingInstance", "ContextualInstance", "Environment", "Instance", "Late", "LinearInstance",
     "Moves", "OwnInstance", "RandomWalk", "Steps", "Stretch", "Turning", "changing", "collinear",
-    "contextual", "gaussian", "late", "lower_bound", "many_arms", "misspecified", "near_ties",
+    "contextual", "gaussian", "kernel", "late", "lower_bound", "many_arms", "misspecified", "near_ties",
     "settings_of", "sparse", "sphere", "steps", "turning", "walk",
 ]  # fmt: skip

@@ -23,6 +23,7 @@ from infex.lab.environments.instances import ChangingInstance, ContextualInstanc
 from infex.streams import stream
 
 SETS = 3  # of recurring arms
+SMALLEST_PIVOT = 1e-12  # of a kernel: less is rounding
 
 
 class Nature(TypedDict, total=False):
@@ -216,6 +217,51 @@ def many_arms(dim: int = 20, arms: int = 10_000, seed: int = 0, **nature: Unpack
     dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
     rng = stream(seed, "many_arms", dim, arms)
     return LinearInstance(_within_ball(_on_sphere(rng, arms, dim)), directed(rng, dim), **nature)
+
+
+def kernel(
+    arms: int,
+    seed: int,
+    *,
+    rank: int = 20,
+    scale: float = 0.2,
+    point_dim: int = 2,
+    **nature: Unpack[Nature],
+) -> LinearInstance:
+    """A kernel bandit: arms are points, and their means vary smoothly from point to point.
+
+    Points are uniform in the unit cube of `point_dim` dimensions. Products of features are the kernel
+    `features.rbf(scale)` of two points, as far as `rank` features can say it, and theta is uniform on the
+    sphere. Features come by Cholesky steps, each from the point that those before say least of.
+
+    `nature` are the settings that all problems share (see `LinearInstance`).
+
+    >>> kernel(arms=50, seed=1, rank=8).arms.shape
+    (50, 8)
+    """
+    arms, rank = whole("arms", arms, least=1), whole("rank", rank, least=1)
+    point_dim = whole("point_dim", point_dim, least=1)
+    rng = stream(seed, "kernel", point_dim, arms)
+    rows = _kernel_rows(rng.random((arms, point_dim)), real("scale", scale, above=0), min(rank, arms))
+    return LinearInstance(_within_ball(rows), directed(rng, rows.shape[1]), **nature)
+
+
+def _kernel_rows(points: Floats, scale: float, rank: int) -> Floats:
+    """Features whose products are exp(-|p - q|^2/(2 scale^2)), but for what so many cannot say, (K, rank).
+
+    They are fewer where they say all.
+    """
+    rows, left_over = np.zeros((len(points), rank)), np.ones(len(points))
+    for place in range(rank):
+        pivot = int(np.argmax(left_over))
+        if left_over[pivot] < SMALLEST_PIVOT:
+            return rows[:, :place]
+        squares = np.square(points - points[pivot]).sum(axis=1) / (2.0 * scale * scale)
+        column = np.array([math.exp(-each) for each in squares])  # as on every machine
+        column -= products(rows[:, :place], rows[pivot, :place])
+        rows[:, place] = column / math.sqrt(left_over[pivot])
+        left_over = np.maximum(left_over - np.square(rows[:, place]), 0.0)
+    return rows
 
 
 @final

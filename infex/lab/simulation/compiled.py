@@ -1,11 +1,12 @@
 """Runs by the two compiled loops of `infex.core`: one over fixed arms, and a general one for all else.
 
-A base in Python decides between two calls of the general loop, which plays all other rounds.
+Where a base in Python is to decide, the general loop waits for its arm, and plays all other rounds.
 """
 
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -36,12 +37,12 @@ from infex.policies.compiled import (
     compiled_spec,
 )
 from infex.registry import record_of
-from infex.schedules import Every, Schedule
+from infex.schedules import Every, Schedule, always
 from infex.schedules.periodic import rounds_between
 from infex.streams import stream
 
 READ_PENDING = (ControlKind.DOUBT, ControlKind.LEDGER)  # which no loop tells of what is pending
-IN_PYTHON = BaseSpec(Kind.GREEDY, Reads.READS_WIDTHS)  # stands for a base that is asked between two calls
+IN_PYTHON = BaseSpec(Kind.GREEDY, Reads.READS_WIDTHS)  # stands for a base that the loop waits for
 UNIFORM = BaseSpec(Kind.UNIFORM, Reads.READS_NOTHING)  # what forced sampling plays in forced rounds
 
 
@@ -105,13 +106,14 @@ def plan_of(policy: Policy, estimator: Estimator | None = None) -> Plan | None:
 
 
 def _plan_in_python(policy: Policy) -> Plan | None:
-    """A plan for a base in Python whose rounds are known ahead, and which learns nothing by itself."""
+    """A plan for a base in Python under a schedule and controls of ours, which learns nothing by itself."""
     if type(policy) is not Infex or policy.greedy is not None or policy_info(policy).learners:
         return None
-    if policy.controlled_schedule.controls or not is_built_in(policy.controlled_schedule.plan):
+    plan, controls = policy.controlled_schedule.plan, policy.controlled_schedule.compiled()
+    if controls is None or not is_built_in(plan):
         return None
     apart, random_ties = policy_info(policy).uses_explored, policy.ties == "random"
-    spec = CompiledSpec(IN_PYTHON, policy.controlled_schedule.plan, random_ties=random_ties, apart=apart)
+    spec = CompiledSpec(IN_PYTHON, plan, random_ties=random_ties, apart=apart, controls=controls)
     return Plan(spec, in_python=True)
 
 
@@ -204,8 +206,11 @@ def _play_general(
         narrows=settings.narrows,
         steady=instance.is_plain,
         record=settings.record,
+        asks=plan.in_python,
     )
-    decider = BaseInPython(settings.policy, model, explored, instance, rng) if plan.in_python else None
+    base = (
+        BaseInPython(cast(Infex, settings.policy), model, explored, instance, rng) if plan.in_python else None
+    )
     for stretch in instance.stretches(seed, settings.horizon):
         first, last, ends, means, offers = stretch
         rewards = instance.law.table(stretch, seed, instance.key)
@@ -213,11 +218,10 @@ def _play_general(
             exploring = forced_rounds(cast(Any, settings.policy), instance.dim, first, last)
         else:
             exploring = exploring_rounds(spec.schedule, first, last)
-        if decider is not None:
-            decider.play(run, stretch, exploring, rewards)
-            continue
         pauses = [exploring_rounds(row.pauses, first, last) for row in controls.rows]
         run.play(first, last, exploring, ends, means, offers, pauses, rewards)
+        while base is not None and run.waiting:
+            base.play_round(run, stretch)
     return run
 
 
@@ -267,11 +271,14 @@ def _models(
 
 
 class BaseInPython:
-    """Lets a policy decide in exploring rounds, on what a general run has learnt before each."""
+    """Lets a base decide in the rounds that a general run leaves to it, on what was learnt before each.
+
+    The run has judged the schedule and its controls, so the policy that decides here explores in every round.
+    """
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Infex,
         model: Any,
         explored: Any,
         instance: Instance,
@@ -280,38 +287,17 @@ class BaseInPython:
         changing = instance.fixed_arms is None
         apart = None if explored is None else RunStatistics(explored.ridge, changing)
         learnt = ModelState(cast(Any, RunStatistics(model.ridge, changing)), cast(Any, apart))
-        self._agent, self._rng = Agent(policy, learnt), rng
+        self._agent, self._rng = Agent(replace(policy, schedule=always()), learnt), rng
+        self._agent.account.look_back(policy_info(policy).lookback)
 
-    def play(self, run: GeneralRun, stretch: Stretch, exploring: Integers, rewards: Floats | None) -> None:
-        """Plays the rounds of a stretch."""
-        none: Integers = np.zeros(0, dtype=np.int64)
-        first, _, ends, means, offers = stretch
-        start = first
-        for t in [*exploring.tolist(), stretch.last + 1]:
-            row = int(np.searchsorted(ends, start))
-            if start < t:
-                here = slice(start - first, t - first)
-                run.play(
-                    start,
-                    t - 1,
-                    none,
-                    ends[row:],
-                    means[row:],
-                    None if offers is None else offers[here],
-                    rewards=None if rewards is None else rewards[here],
-                )
-            if t <= stretch.last:
-                self._play_round(t, run, stretch, None if rewards is None else rewards[t - first])
-            start = t + 1
-
-    def _play_round(self, t: int, run: GeneralRun, stretch: Stretch, rewards: Floats | None) -> None:
-        agent = self._agent
+    def play_round(self, run: GeneralRun, stretch: Stretch) -> None:
+        """Decides in the round that is waiting; the run goes on up to the next."""
+        agent, t = self._agent, run.next_round
         agent.account.t = t - 1
         offer = None if stretch.columns is None else stretch.columns[t - stretch.first]
         step = agent.decide(t, agent.posterior(offer), self._rng)
-        agent.apply(*step.effects)
-        choice, means = step.choice, stretch.means[np.searchsorted(stretch.ends, t)]
-        run.play_arm(choice.arm, choice.explored, means, offer, rewards, choice.features)
+        if run.play_arm(step.choice.arm, step.choice.explored, step.choice.features):
+            agent.apply(*step.effects)
 
 
 class RunStatistics:

@@ -15,6 +15,7 @@ problems = [
     for make in (e.gaussian, e.near_ties, e.collinear, e.misspecified, e.changing)
     for dim, arms, seed in ((2, 7, 1), (10, 40, 2), (33, 60, 3))
 ] + [e.sphere(dim=11, arms=30, seed=4, gap=0.2), e.gaussian(dim=9, arms=12, seed=5, moves=e.steps(every=5))]
+problems += [e.kernel(arms=arms, seed=6) for arms in (3, 80)]
 digest = hashlib.sha256()
 for problem in problems:
     digest.update(str(problem.key).encode())

@@ -20,6 +20,7 @@ from infex.lab.environments import (
     changing,
     collinear,
     gaussian,
+    kernel,
     late,
     lower_bound,
     many_arms,
@@ -207,6 +208,25 @@ def test_a_misspelt_setting_of_a_problem_of_ones_own_is_refused_by_name(attribut
     late_set.nois = 5  # type: ignore[attr-defined]
     with pytest.raises(InvalidSetting, match=r"Line has nois, .* call it noise"):
         play(late_set, Greedy(), 9)
+
+
+@pytest.mark.parametrize(("point_dim", "scale", "seed"), [(1, 0.3, 1), (2, 0.5, 2), (3, 0.9, 3)])
+def test_products_of_kernel_features_are_the_kernel_of_points_in_a_cube(
+    point_dim: int, scale: float, seed: int
+) -> None:
+    arms = kernel(arms=12, seed=seed, rank=12, scale=scale, point_dim=point_dim).arms
+    squares = -2.0 * scale**2 * np.log(arms @ arms.T)  # |p - q|^2, if it is the kernel
+    centring = np.eye(12) - 1.0 / 12
+    spread = np.linalg.eigvalsh(-0.5 * centring @ squares @ centring)[::-1]  # of points at these distances
+    assert np.abs(spread[point_dim:]).max() < 1e-6 < spread[point_dim - 1]
+    assert squares.max() <= point_dim
+
+
+def test_few_kernel_features_say_most_of_a_smooth_kernel() -> None:
+    full, few = (kernel(arms=60, seed=4, rank=rank, scale=0.5).arms for rank in (60, 15))
+    assert few.shape == (60, 15)
+    assert np.abs(full @ full.T - few @ few.T).max() < 0.01
+    assert kernel(arms=4, seed=1).dim <= 4
 
 
 def test_attributes_of_a_problem_of_ones_own_are_nobodys_business() -> None:

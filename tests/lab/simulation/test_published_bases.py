@@ -10,7 +10,7 @@ from infex.lab import play
 from infex.lab.environments import changing, gaussian, late
 from infex.lab.simulation.compiled import plan_of
 from infex.models import Logistic
-from infex.policies import GreedyFirst, LinIMED, OptimisticTS, RandLinUCB
+from infex.policies import GreedyFirst, LinIDS, LinIMED, LinMED, OptimisticTS, RandLinUCB, ledger
 from tests.lab.simulation.in_python import assert_same, play_in_python
 
 BASES: list[Any] = [
@@ -20,6 +20,11 @@ BASES: list[Any] = [
     LinIMED(variant=2, horizon=200, scale=0.2),
     LinIMED(variant=3, scale=0.5, ties="random"),
     LinIMED(variant=3, cap=0.1, radius="mixture"),
+    LinMED(),
+    LinMED(design=False, greedy_share=0.3, radius="mixture"),
+    LinMED(greedy_share=0.0, scale=0.1),
+    LinIDS(),
+    LinIDS(gain="directed", scale=0.2),
     OptimisticTS(),
     OptimisticTS(inflation=None, sampling="spherical", ties="random"),
     LinTS(inflation=None, scale=0.7),
@@ -31,6 +36,7 @@ WRAPS: list[Any] = [
     lambda base: Infex(base, jittered(4), data="own", ties="random"),
     lambda base: Infex(base, guarded(every(2), 2.0)),
     lambda base: Infex(base, until_certain(every(2), scale=0.1)),
+    lambda base: Infex(base, ledger(0.3), data="own"),
     lambda base: Softened(base, 0.3),
     lambda base: GreedyFirst(base, wait=10, level=0.3),
 ]
@@ -41,7 +47,7 @@ WRAPS: list[Any] = [
     clicks=st.booleans(), dim=st.integers(1, 6), arms=st.integers(1, 12), seed=st.integers(0, 10**6),
     horizon=st.sampled_from([1, 40, 200]), penalty=st.sampled_from([1e-6, 1.0]),
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_runs_are_those_of_the_python_loop(
     base: Any, wrap: Any, anew: bool, waits: bool, clicks: bool, dim: int, arms: int, seed: int, horizon: int,
     penalty: float,

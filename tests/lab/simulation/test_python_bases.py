@@ -1,5 +1,6 @@
 """A base in Python decides in its own rounds, between compiled ones: as if all were played in Python."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Choice, Infex, LinUCB, best, every, guarded, jittered, logarithmic
+from infex import (
+    Choice,
+    Infex,
+    LinUCB,
+    best,
+    budget,
+    every,
+    guarded,
+    jittered,
+    listed,
+    logarithmic,
+    paused,
+    until_certain,
+)  # fmt: skip
 from infex.errors import InvalidChoice
 from infex.lab import play
 from infex.lab.environments import changing, gaussian, steps, walk
 from infex.lab.simulation.compiled import plan_of
 from infex.models import Discounted, Posterior
-from infex.policies import ContextReduction
+from infex.policies import (
+    TSUCB,
+    ContextReduction,
+    Control,
+    LinPHE,
+    PhasedElimination,
+    SpannerIGW,
+    doubtful,
+    ledger,
+)  # fmt: skip
 from tests.lab.simulation.in_python import assert_same, play_in_python
 from tests.lab.simulation.test_opened import skewed
 from tests.policies.test_contract import Means
@@ -62,24 +85,35 @@ class Thrifty:
 
     def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
         spent = posterior.spent
-        return Choice(
-            (spent.done + int(1000 * spent.cost) + posterior.moments.n_observations + t) % len(posterior)
-        )
+        counts = spent.done, int(1000 * spent.cost), len(spent.recent), spent.whole_from, spent.owed
+        return Choice((sum(counts) + posterior.moments.n_observations + t) % len(posterior))
 
 
 BASES = [Optimist(), Counting(), Declining(), Naming(), Thrifty()]
 SCHEDULES = [every(1), every(7), logarithmic(3), jittered(5)]
+CONTROLS = [
+    ledger(0.5),
+    ledger(0.1, guarded(jittered(3), 2.0), noise=0.5),
+    doubtful(every(2), scale=0.05),
+    guarded(every(3), 1.0),
+    guarded(every(2), 1.5, window=30),
+    until_certain(every(2), scale=0.1),
+    budget(every(2), 9, window=40),
+    budget(paused(every(2), every(3), "make up"), 12, window=50),
+    guarded(paused(every(3), listed(range(20, 60)), "make up"), 2.0, window=150),
+    paused(ledger(0.3), when=listed(range(10, 30))),
+]
 LAWS: list[dict[str, Any]] = [{}, {"rewards": "student"}, {"rewards": skewed}]
 
 
 @given(
-    base=st.sampled_from(BASES), schedule=st.sampled_from(SCHEDULES), own=st.booleans(),
+    base=st.sampled_from(BASES), schedule=st.sampled_from(SCHEDULES + CONTROLS), own=st.booleans(),
     ties=st.sampled_from(["lowest", "random"]), anew=st.booleans(),
     moves=st.sampled_from([None, steps(every=17), walk(0.05)]), law=st.sampled_from(LAWS),
     dim=st.integers(1, 6), arms=st.integers(1, 12), seed=st.integers(0, 10**6),
     horizon=st.sampled_from([1, 2, 40, 300]), penalty=st.sampled_from([1e-8, 0.5, 1.0]),
 )  # fmt: skip
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_runs_are_those_of_the_python_loop(
     base: Any, schedule: Any, own: bool, ties: Any, anew: bool, moves: Any, law: dict[str, Any], dim: int,
     arms: int, seed: int, horizon: int, penalty: float,
@@ -100,12 +134,41 @@ def test_a_base_of_ours_that_is_not_compiled_is_played_so_too() -> None:
     assert_same(play(instance, policy, 200, record=True), play_in_python(instance, policy, 200, record=True))
 
 
+@pytest.mark.parametrize("schedule", CONTROLS, ids=repr)
+@pytest.mark.parametrize(
+    ("base", "data"),
+    [
+        (LinPHE(), "shared"),
+        (TSUCB(samples=3), "shared"),
+        (SpannerIGW(), "own"),
+        (PhasedElimination(noise=0.1), "own"),
+        (ContextReduction(LinUCB()), "shared"),
+    ],
+    ids=repr,
+)
+def test_bases_of_ours_in_python_are_played_so_under_controls(schedule: Any, base: Any, data: Any) -> None:
+    policy, instance = Infex(base, schedule, data=data), gaussian(dim=3, arms=8, seed=1)
+    slow = play_in_python(instance, policy, 150, record=True)
+    assert_same(play(instance, policy, 150, record=True), slow)
+    assert 0 < slow.explored < 150
+
+
+@dataclass(frozen=True)
+class NotOnSundays(Control):
+    """A control of a user's."""
+
+    schedule: Any
+
+    def objects(self, t: int, posterior: Posterior, state: Any) -> str | None:
+        return "a Sunday" if t % 7 == 0 else None
+
+
 @pytest.mark.parametrize(
     ("policy", "more"),
     [
         (Optimist(), {}),
         (Infex(Means(), every(3)), {}),
-        (Infex(Optimist(), guarded(every(3), 1.0)), {}),
+        (Infex(Optimist(), NotOnSundays(every(3))), {}),
         (Infex(Optimist(), every(3), greedy=LinUCB()), {}),
         (Infex(Optimist(), every(3)), {"estimator": Discounted(rate=0.9)}),
     ],

@@ -1,0 +1,1 @@
+"""The atlas: published bases, each alone and under schedules, on many problems."""

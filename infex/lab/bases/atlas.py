@@ -1,0 +1,492 @@
+"""The atlas played, and what is read from it: regrets, gains of schedules, and how sure each of them is."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import math
+import re
+import shlex
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+
+from infex._stats import INTERVAL_ENDS, PAIRS_OF_AN_INTERVAL, Interval, mean_intervals, ratio
+from infex.arrays import Floats
+from infex.checks import one_of, whole
+from infex.errors import InfexWarning, InvalidSetting
+from infex.files import replace
+from infex.lab.bases.catalogue import (
+    ALONE,
+    TUNED_SCHEDULES,
+    Base,
+    Problem,
+    chosen_bases,
+    chosen_problems,
+    chosen_schedules,
+)
+from infex.lab.results import Results
+from infex.lab.runner import Progress
+from infex.lab.specs import named
+from infex.lab.sweep import Sweep
+from infex.policies.base import policy_info
+from infex.streams import stream
+
+ATLAS_HORIZON = 5000
+ATLAS_SEEDS = 20
+TUNING_SEEDS = 6
+FIRST_TUNING_SEED = 1_000_000  # far from all seeds that regrets are read from
+DRAWS = 1000
+REFUSAL = re.compile(r"^infex\.errors\.\w+: (.+)$", re.MULTILINE)
+
+Setting = Literal["published", "tuned"]
+SETTINGS: tuple[Setting, ...] = ("published", "tuned")
+
+
+class Place(NamedTuple):
+    """Where in the atlas a figure stands."""
+
+    problem: str
+    base: str
+    schedule: str
+    setting: Setting = "published"
+
+
+class Cell(NamedTuple):
+    """The runs of one base on one problem, alone or under a schedule, by seed.
+
+    `expression` is the base as it was played. `calls` is the mean share of rounds in which the base decided,
+    `deviations` that of rounds in which it played another arm than the greedy one (NaN for a base alone), and
+    `microseconds` the median time of a round.
+    """
+
+    expression: str
+    regret: Floats
+    calls: float
+    deviations: float
+    microseconds: float
+
+
+class Statement(NamedTuple):
+    """A figure in words, and the interval of 95 % that carries it."""
+
+    words: str
+    figure: Interval
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """All cells that were played, those that were `refused` with the reason, and what follows from them.
+
+    `failures` are runs that broke in any other way. Intervals of a cell are bootstrap-t; those of figures
+    that join problems are between quantiles of seeds drawn again (percentile bootstrap), for these problems.
+    """
+
+    bases: tuple[Base, ...]
+    problems: tuple[Problem, ...]
+    schedules: tuple[str, ...]
+    horizon: int
+    seeds: tuple[int, ...]
+    tuned: bool
+    cells: Mapping[Place, Cell]
+    refused: Mapping[Place, str]
+    failures: tuple[dict[str, str], ...] = ()
+
+    @property
+    def columns(self) -> tuple[tuple[str, Setting], ...]:
+        """What each base was played as: alone and under every schedule, and tuned where it was."""
+        published: list[tuple[str, Setting]] = [(name, "published") for name in (ALONE, *self.schedules)]
+        return (*published, *((name, "tuned") for name in self.tuned_schedules))
+
+    @property
+    def tuned_schedules(self) -> tuple[str, ...]:
+        """The schedules for which settings were chosen, "alone" among them."""
+        return tuple(name for name in TUNED_SCHEDULES if self.tuned and name in (ALONE, *self.schedules))
+
+    # Figures of one cell
+
+    def regret(self, place: Place) -> Interval:
+        """Mean regret, with its interval."""
+        return self._regrets[self._known(place)]
+
+    @functools.cached_property
+    def _regrets(self) -> dict[Place, Interval]:
+        intervals = mean_intervals([cell.regret for cell in self.cells.values()])
+        return dict(zip(self.cells, intervals, strict=True))
+
+    def gain(self, place: Place) -> Interval:
+        """Mean regret over that of the base alone at the same setting, paired: a gain if below 1."""
+        alone = place._replace(schedule=ALONE)
+        return ratio(self.cells[self._known(place)].regret, self.cells[self._known(alone)].regret)
+
+    def _known(self, place: Place) -> Place:
+        if place not in self.cells:
+            reason = self.refused.get(place)
+            why = f": {reason}" if reason else "; atlas.cells are those that there are"
+            raise InvalidSetting(f"no runs of {place.base!r}, {place.schedule} on {place.problem!r}{why}")
+        return place
+
+    def command(self, place: Place) -> str:
+        """The command that plays the runs of a cell again, and nothing else."""
+        base = next(base for base in self.bases if base.name == place.base)
+        problem = next(problem for problem in self.problems if problem.name == place.problem)
+        words = ["infex", "lab", "atlas", "--base", base.name, "--problem", problem.name]
+        words += [] if place.schedule == ALONE else ["--schedule", place.schedule]
+        words += ["--seeds", str(len(self.seeds)), "--horizon", str(self.horizon)]
+        words += ["--tune" if place.setting == "tuned" else "--no-tune", "--out", "cell"]
+        return shlex.join(words)
+
+    # Figures that join problems
+
+    @functools.cached_property
+    def common(self) -> tuple[int, ...]:
+        """The places of problems that all bases play in all columns."""
+        complete = np.isfinite(self._logs[0]).all(axis=(1, 2))
+        return tuple(np.flatnonzero(complete).tolist())
+
+    @functools.cached_property
+    def _logs(self) -> Floats:
+        """log mean regret, (1 + draws, problems, bases, columns): of all seeds, then of seeds drawn again.
+
+        All bases and columns of a problem share their draws, and problems have draws of their own. NaN
+        where there are no runs, or no regret.
+        """
+        shape = (len(self.problems), len(self.bases), len(self.columns))
+        draws = DRAWS if len(self.seeds) >= PAIRS_OF_AN_INTERVAL else 0
+        found = np.full((1 + draws, *shape), np.nan)
+        for p, problem in enumerate(self.problems):
+            rows = np.arange(len(self.seeds))[None]
+            if draws:
+                rng = stream(p, "atlas", len(self.seeds))
+                rows = np.concatenate([rows, rng.integers(len(self.seeds), size=(draws, len(self.seeds)))])
+            for b, base in enumerate(self.bases):
+                for c, column in enumerate(self.columns):
+                    cell = self.cells.get(Place(problem.name, base.name, *column))
+                    if cell is not None:
+                        means = cell.regret[rows].mean(axis=1)
+                        found[:, p, b, c] = np.log(means, where=means > 0.0, out=np.full_like(means, np.nan))
+        return found
+
+    def _logs_of(self, schedule: str, setting: Setting = "published") -> Floats:
+        """log mean regret of one column, (1 + draws, problems, bases)."""
+        if (schedule, setting) not in self.columns:
+            raise InvalidSetting(
+                f"the atlas has no {schedule!r} at the {setting} setting; it has {self.columns}"
+            )
+        return np.asarray(self._logs[..., self.columns.index((schedule, setting))])
+
+    def _base(self, name: str) -> int:
+        one_of("base", name, [base.name for base in self.bases])
+        return [base.name for base in self.bases].index(name)
+
+    def overall_gain(self, base: str, schedule: str, setting: Setting = "published") -> Interval:
+        """The geometric mean, over the problems that the base plays so, of regret over that of it alone."""
+        logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[..., self._base(base)]
+        return _geometric(logs[:, np.isfinite(logs[0])])
+
+    def relative(self, base: str, schedule: str = ALONE, setting: Setting = "published") -> Interval:
+        """The geometric mean, over the `common` problems, of regret over that of the first base alone.
+
+        The first base is LinUCB at the theory's radius, unless others were asked for.
+        """
+        logs = self._logs_of(schedule, setting)[..., self._base(base)] - self._logs_of(ALONE)[..., 0]
+        return _geometric(logs[:, self.common])
+
+    def microseconds(self, base: str) -> float:
+        """The median over problems of the time that a round of the base alone takes."""
+        places = [Place(problem.name, base, ALONE) for problem in self.problems]
+        times = [self.cells[place].microseconds for place in places if place in self.cells]
+        return float(np.median(times)) if times else math.nan
+
+    def verdicts(self, schedule: str, setting: Setting = "published") -> dict[str, int]:
+        """On how many pairs of base and problem a schedule "gains", "loses", or neither can be told.
+
+        Each pair by its own interval of 95 %: of 40 pairs without any gain, one would be said to gain, and
+        one to lose.
+        """
+        found = {"gains": 0, "loses": 0, "cannot be told": 0}
+        for problem in self.problems:
+            for base in self.bases:
+                place = Place(problem.name, base.name, schedule, setting)
+                if place in self.cells and place._replace(schedule=ALONE) in self.cells:
+                    gain = self.gain(place)
+                    word = "gains" if gain.high < 1.0 else "loses" if gain.low > 1.0 else "cannot be told"
+                    found[word] += 1
+        return found
+
+    def spread(self, schedule: str, setting: Setting = "published") -> Interval:
+        """By which factor the regrets of bases differ on a `common` problem, as a geometric mean over these.
+
+        The factor is between the tenth and the ninetieth of 100 bases. Noise of means adds to it.
+        """
+        low, high = np.quantile(self._logs_of(schedule, setting)[:, self.common], (0.1, 0.9), axis=2)
+        return _geometric(high - low)
+
+    def excess(self, base: str) -> Interval:
+        """How many times the regret of the tuned base alone it has alone at its published setting.
+
+        The geometric mean over the problems that it plays: how much it explores beyond need.
+        """
+        logs = (self._logs_of(ALONE) - self._logs_of(ALONE, "tuned"))[..., self._base(base)]
+        return _geometric(logs[:, np.isfinite(logs[0])])
+
+    def statements(self) -> list[Statement]:
+        """The hypotheses of the atlas as figures in words, over the `common` problems."""
+        schedule = "every(20)" if "every(20)" in self.schedules else self.schedules[0]
+        if not self.common or len(self.bases) < 2:
+            return []
+        found = [
+            Statement("Alone, the regrets of bases on one problem differ by a factor of", self.spread(ALONE)),
+            Statement(f"Under {schedule} they differ by a factor of", self.spread(schedule)),
+        ]
+        if any(base.name == "Uniform" for base in self.bases):
+            logs = self._logs_of(schedule)[:, self.common]
+            uniform = logs[..., self._base("Uniform")] - np.median(logs, axis=2)
+            words = f"The regret of uniform exploration under {schedule}, over that of the median base, is"
+            found.append(Statement(words, _geometric(uniform)))
+        for setting in SETTINGS:
+            if {(schedule, setting), (ALONE, setting)} <= set(self.columns):
+                logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[:, self.common]
+                words = f"With bases at their {setting} settings, regret under {schedule} over that alone is"
+                found.append(Statement(words, _geometric(logs.reshape(len(logs), -1))))
+        if (schedule, "tuned") in self.columns:
+            words = (
+                "The rank correlation over bases of what tuning takes from their regret alone, and what "
+                f"{schedule} takes from it at published settings, is"
+            )
+            found.append(Statement(words, self._excess_and_gain(schedule)))
+        return found
+
+    def _excess_and_gain(self, schedule: str) -> Interval:
+        """Spearman's correlation over bases of log excess and log gain, each a mean over common problems."""
+        alone, tuned, scheduled = (
+            logs[:, self.common].mean(axis=1)
+            for logs in (self._logs_of(ALONE), self._logs_of(ALONE, "tuned"), self._logs_of(schedule))
+        )
+        ranks = [np.argsort(np.argsort(each, axis=1), axis=1) for each in (alone - tuned, alone - scheduled)]
+        return _interval(np.array([np.corrcoef(one, other)[0, 1] for one, other in zip(*ranks, strict=True)]))
+
+    # Files
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each cell, with its regret, its gain and their intervals, calls, deviations and time."""
+        rows: list[dict[str, Any]] = []
+        for place, cell in self.cells.items():
+            row: dict[str, Any] = place._asdict() | {"expression": cell.expression}
+            row |= dict(zip(("regret", "regret_low", "regret_high"), self.regret(place), strict=True))
+            gain = Interval(math.nan, math.nan, math.nan)
+            if place._replace(schedule=ALONE) in self.cells:
+                gain = self.gain(place)
+            row |= dict(zip(("gain", "gain_low", "gain_high"), gain, strict=True))
+            row |= {"calls": cell.calls, "deviations": cell.deviations, "microseconds": cell.microseconds}
+            rows.append(row)
+        return rows
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Writes `atlas.html` and `atlas.csv` into a folder; the files."""
+        from infex.lab.bases.page import atlas_page
+
+        text, rows = io.StringIO(), self.table()
+        writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        files = {Path(folder, "atlas.html"): atlas_page(self), Path(folder, "atlas.csv"): text.getvalue()}
+        for path, content in files.items():
+            replace(path, content.encode())
+        return list(files)
+
+
+def _geometric(logs: Floats) -> Interval:
+    """exp of the mean over problems, (1 + draws, problems), with its interval."""
+    if not logs.shape[1]:
+        return Interval(math.nan, math.nan, math.nan)
+    return _interval(np.exp(logs.mean(axis=1)))
+
+
+def _interval(figures: Floats) -> Interval:
+    """The first figure, and the quantiles of the others, which are its draws; NaN where there are none."""
+    value, drawn = float(figures[0]), figures[1:]
+    if not drawn.size or not np.isfinite(drawn).all():
+        return Interval(value, math.nan, math.nan)
+    return Interval(value, *map(float, np.quantile(drawn, INTERVAL_ENDS)))
+
+
+# Playing it
+
+
+def atlas(
+    bases: Iterable[str] | Mapping[str, str] = (),
+    problems: Iterable[str] | Mapping[str, str] = (),
+    schedules: Iterable[str] = (),
+    *,
+    seeds: int = ATLAS_SEEDS,
+    horizon: int = ATLAS_HORIZON,
+    large: bool = False,
+    tune: bool = True,
+    tuning_seeds: int = TUNING_SEEDS,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    engine: str = "local",
+    scheduler: str | None = None,
+    force: bool = False,
+    progress: Progress | bool | None = None,
+) -> Atlas:
+    """Every base alone and under every schedule, on every problem, paired by instance and noise.
+
+    `bases`, `problems` and `schedules` are those of the atlas, or some of them by name; other texts are
+    expressions of your own, and in a dict they have names. With `large`, the paper's problems with 1,000 arms
+    are among them, which take hours. Base and greedy rounds share their data, but for bases that refuse that.
+    Each base is played at its published setting with so many `seeds`. With `tune`,
+    it is also played alone and under every(20) at that one of its settings whose mean regret on
+    `tuning_seeds` other seeds is least: as many settings for every base that has one to tune, and as many
+    seeds.
+
+    With `out`, finished runs are kept in that folder, and the same call after an interruption goes on.
+    `workers`, `engine`, `scheduler`, `force` and `progress` are those of `Sweep.run`.
+
+    >>> small = atlas(["LinUCB"], ["gaussian(dim=2, arms=5)"], ["every(5)"], seeds=2, horizon=50, tune=False)
+    >>> [(place.schedule, cell.regret.size) for place, cell in small.cells.items()]
+    [('alone', 2), ('every(5)', 2)]
+    """
+    entrants, cases, times = (
+        chosen_bases(bases),
+        chosen_problems(problems, large),
+        chosen_schedules(schedules),
+    )
+    whole("seeds", seeds, least=1)
+    whole("tuning_seeds", tuning_seeds, least=1)
+    if seeds >= FIRST_TUNING_SEED:
+        raise InvalidSetting(f"seeds must be fewer than {FIRST_TUNING_SEED}, which tune, got {seeds}")
+    run = {"workers": workers, "engine": engine, "scheduler": scheduler, "force": force, "progress": progress}
+    drawing = _Drawing(horizon, range(seeds), None if out is None else Path(out), run)
+    for problem in cases:
+        drawing.publish(problem, entrants, (ALONE, *times))
+        if tune:
+            played = [name for name in TUNED_SCHEDULES if name in (ALONE, *times)]
+            other_seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + tuning_seeds)
+            drawing.tune(problem, entrants, played, other_seeds)
+    parts = drawing.cells, drawing.refused, tuple(drawing.failures)
+    return Atlas(entrants, cases, times, horizon, tuple(range(seeds)), tune, *parts)
+
+
+class _Drawing:
+    """An atlas while it is played: its cells so far, and how its runs are made."""
+
+    def __init__(self, horizon: int, seeds: range, out: Path | None, run: dict[str, Any]) -> None:
+        self.cells: dict[Place, Cell] = {}
+        self.refused: dict[Place, str] = {}
+        self.failures: list[dict[str, str]] = []
+        self._horizon, self._seeds, self._out, self._run = horizon, seeds, out, run
+
+    def publish(self, problem: Problem, bases: Sequence[Base], schedules: Sequence[str]) -> None:
+        """Plays all bases at their published settings."""
+        places = {
+            Place(problem.name, base.name, schedule): base.published
+            for base in bases
+            for schedule in schedules
+        }
+        results = self._results(problem, "published", places.items(), self._seeds)
+        for place, expression in places.items():
+            self._add(place, expression, results)
+        for failure in results.failures:
+            if REFUSAL.search(failure["traceback"]) is None:
+                self.failures.append(failure)
+
+    def tune(self, problem: Problem, bases: Sequence[Base], schedules: Sequence[str], seeds: range) -> None:
+        """Chooses a setting for each base on other seeds, and plays the chosen one.
+
+        What has no setting to tune, or is best as published, has the runs that it has already.
+        """
+        published = [
+            (base, Place(problem.name, base.name, schedule))
+            for base in bases
+            for schedule in schedules
+            if Place(problem.name, base.name, schedule) in self.cells
+        ]
+        tried = [(place, setting) for base, place in published for setting in base.settings if base.others]
+        choice = {place: base.published for base, place in published}
+        if tried:
+            results = self._results(problem, "tuning", tried, seeds)
+            means: dict[Place, dict[str, float]] = {}
+            for place, setting in tried:
+                regret = _regret(results, _name(place, setting))
+                if regret.size == len(seeds):
+                    means.setdefault(place, {})[setting] = float(regret.mean())
+            choice |= {place: min(some, key=some.__getitem__) for place, some in means.items()}
+        others = [(place, choice[place]) for base, place in published if choice[place] != base.published]
+        tuned = self._results(problem, "tuned", others, self._seeds) if others else None
+        for base, place in published:
+            there = place._replace(setting="tuned")
+            if choice[place] == base.published or tuned is None:
+                self.cells[there] = self.cells[place]
+            else:
+                self._add(there, choice[place], tuned)
+
+    def _results(
+        self, problem: Problem, part: str, played: Iterable[tuple[Place, str]], seeds: range
+    ) -> Results:
+        """The runs of bases on a problem; those that are in the folder already are not played again."""
+        sweep = Sweep(
+            environments={problem.name: problem.environment},
+            policies={_name(place, base): _policy(base, place.schedule) for place, base in played},
+            horizon=self._horizon,
+            seeds=seeds,
+            estimator=problem.estimator,
+            title=f"{problem.name}, {part}",
+        )
+        folder = re.sub("[^a-z0-9]+", "-", problem.name.lower()).strip("-")
+        out = None if self._out is None else self._out / folder / part
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InfexWarning)  # rare exploration is what is on trial
+            warnings.filterwarnings("ignore", r"\d+ of \d+ runs failed", RuntimeWarning)
+            return sweep.run(out=out, **self._run)
+
+    def _add(self, place: Place, expression: str, results: Results) -> None:
+        """The cell of runs that all went well; the runs that are left of others may be the lucky ones."""
+        name = _name(place, expression)
+        regret = _regret(results, name)
+        if regret.size == len(self._seeds):
+            (where,) = results.cells
+            rows = results.finals.filter([each == name for each in results.finals["policy"].to_pylist()])
+            deviations = [math.nan if each is None else each for each in rows["different"].to_pylist()]
+            self.cells[place] = Cell(
+                expression,
+                regret,
+                float(np.mean(results.explored(where, name))),
+                float(np.mean(deviations)) / self._horizon,
+                1e6 * float(np.median(results.seconds(where, name))) / self._horizon,
+            )
+            return
+        for failure in results.failures:
+            said = REFUSAL.search(failure["traceback"])
+            if failure["run"].startswith(f"{name} on {place.problem} with seed ") and said is not None:
+                self.refused[place] = said.group(1)
+                return
+
+
+def _regret(results: Results, name: str) -> Floats:
+    """Final regrets of a policy by seed; none if all its runs failed."""
+    if name not in results.policies:
+        return np.zeros(0)
+    (cell,) = results.cells
+    return results.regret(cell, name)
+
+
+def _name(place: Place, expression: str) -> str:
+    """What a base is called in the tables of a problem's runs."""
+    return f"{place.base} | {place.schedule} | {expression}"
+
+
+def _policy(base: str, schedule: str) -> str:
+    """The expression of a base alone or under a schedule, on shared data unless the base refuses that."""
+    if schedule == ALONE:
+        return base
+    (found,) = named(base, "policy")
+    own = ", data=own" if policy_info(found.thing).needs_own_data else ""
+    return f"Infex({base}, {schedule}{own})"

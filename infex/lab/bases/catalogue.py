@@ -1,0 +1,212 @@
+"""What the atlas plays: bases at their published settings and tuned, schedules, and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from infex.checks import hint
+from infex.errors import InvalidSetting
+from infex.lab.paper import PAPER_DIMS
+
+ALONE = "alone"  # the base decides in every round
+TUNED_SCHEDULES = (ALONE, "every(20)")  # for which settings are chosen
+SCALES = (0.1, 0.2, 0.5)  # that are tried beside the published setting
+
+Coverage = Literal["covered", "not covered", "silent", "of yours"]
+Law = Literal["exact", "drawn", "of yours"]
+
+
+class Base(NamedTuple):
+    """A base by its `name` and as an expression, at its published setting and at those tried to tune it.
+
+    `coverage` says whether Theorem 1 of Lee and Oh (2025) covers it, and `why`: the theorem asks for a base
+    whose regret is polylogarithmic in T on each instance. `law` says whether the probabilities of arms are
+    known exactly, or drawn.
+    """
+
+    name: str
+    published: str
+    others: tuple[str, ...] = ()
+    coverage: Coverage = "of yours"
+    why: str = ""
+    law: Law = "of yours"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """All expressions that are tried, the published one first."""
+        return (self.published, *self.others)
+
+
+class Problem(NamedTuple):
+    """A problem by its `name` and as an expression, and the estimator that all policies learn by."""
+
+    name: str
+    environment: str
+    estimator: str | None = None
+
+
+def _scaled(expression: str, setting: str = "scale", values: Iterable[float] = SCALES) -> tuple[str, ...]:
+    """The expression with each value of a setting."""
+    name, _, rest = expression.rstrip(")").partition("(")
+    words = [rest] if rest else []
+    return tuple(f"{name}({', '.join([*words, f'{setting}={value:g}'])})" for value in values)
+
+
+def _base(name: str, expression: str, coverage: Coverage, why: str, law: Law, setting: str = "scale") -> Base:
+    return Base(name, expression, _scaled(expression, setting), coverage, why, law)
+
+
+BASES = (
+    _base("LinUCB", "LinUCB", "covered", "Lee and Oh (2025), Table 1: OFUL", "exact"),
+    _base(
+        "LinUCB, mixture radius",
+        "LinUCB(radius=mixture)",
+        "covered",
+        "as LinUCB, of which only the radius is smaller",
+        "exact",
+    ),
+    _base("LinTS", "LinTS", "covered", "Lee and Oh (2025), Theorem 2", "drawn"),
+    _base(
+        "LinTS, Agrawal's scale",
+        "LinTS(inflation=agrawal)",
+        "silent",
+        "Agrawal and Goyal (2013) bound it by sqrt(T)",
+        "drawn",
+    ),
+    _base(
+        "LinTS, not inflated",
+        "LinTS(inflation=None)",
+        "not covered",
+        "its regret can be linear (Hamidi and Bayati, 2020)",
+        "drawn",
+    ),
+    _base("OptimisticTS", "OptimisticTS", "silent", "no bound by instance is known to us", "drawn"),
+    _base("RandLinUCB", "RandLinUCB", "silent", "Vaswani et al. (2020) bound it by sqrt(T)", "exact"),
+    _base("LinIMED-1", "LinIMED", "silent", "Bian and Tan (2024) bound it by sqrt(T)", "exact"),
+    _base("LinIMED-3", "LinIMED(variant=3)", "silent", "Bian and Tan (2024) bound it by sqrt(T)", "exact"),
+    _base("LinMED-90", "LinMED", "covered", "Balagopalan and Jun (2025): log^2 T on each instance", "exact"),
+    _base("LinIDS, variance", "LinIDS", "silent", "Kirschner and Krause (2018) bound it by sqrt(T)", "exact"),
+    _base(
+        "LinIDS, directed",
+        "LinIDS(gain=directed)",
+        "silent",
+        "Kirschner and Krause (2018) bound it by sqrt(T)",
+        "exact",
+    ),
+    Base(
+        "LinPHE",
+        "LinPHE",
+        _scaled("LinPHE", values=(0.05, 0.1, 0.25)),
+        "silent",
+        "Kveton et al. (2019) bound it by sqrt(T)",
+        "drawn",
+    ),
+    Base("WeightedBootstrap", "WeightedBootstrap", (), "silent", "no bound is known to us", "drawn"),
+    _base(
+        "EnsembleSampling",
+        "EnsembleSampling",
+        "silent",
+        "Lee and Oh (2024) bound it by sqrt(T)",
+        "exact",
+        "noise",
+    ),
+    _base("TSUCB", "TSUCB", "silent", "Baek and Farias (2021) bound its Bayesian regret", "drawn", "noise"),
+    _base(
+        "PhasedElimination",
+        "PhasedElimination",
+        "covered",
+        "Lattimore and Szepesvari (2020), chapter 22",
+        "exact",
+        "noise",
+    ),
+    Base(
+        "SpannerIGW",
+        "SpannerIGW",
+        _scaled("SpannerIGW", "rate", (100, 400, 1600)),
+        "not covered",
+        "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
+        "exact",
+    ),
+    _base("SupLinUCB", "SupLinUCB", "silent", "Chu et al. (2011) bound it by sqrt(T)", "exact"),
+    Base(
+        "EXP2",
+        "EXP2",
+        _scaled("EXP2", "rate", (0.02, 0.05, 0.1)),
+        "not covered",
+        "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
+        "exact",
+    ),
+    _base("WeightedOFUL", "WeightedOFUL", "silent", "Zhou et al. (2021) bound it by sqrt(T)", "exact"),
+    Base("Uniform", "Uniform", (), "not covered", "its regret is linear", "exact"),
+)
+
+SCHEDULES = ("every(5)", "every(20)", "every(100)", "logarithmic(3)", "ledger(1)")
+
+LARGE_PROBLEMS = tuple(  # which take as long as all others together, several times over
+    Problem(f"d = {dim}, K = 1000", f"gaussian(dim={dim}, arms=1000)") for dim in PAPER_DIMS
+)
+PROBLEMS = (
+    *(
+        Problem(f"d = {dim}, K = {arms}", f"gaussian(dim={dim}, arms={arms})")
+        for dim in PAPER_DIMS
+        for arms in (10, 100)
+    ),
+    Problem("near ties", "near_ties(dim=10, arms=50, ties=10, gap=0.01)"),
+    Problem("heavy tails", "gaussian(dim=10, arms=100, rewards=student, degrees=2.1)"),
+    Problem("drift", "gaussian(dim=10, arms=100, moves=steps(every=1250))"),
+    Problem("moving contexts", "changing(dim=10, arms=20)"),
+    Problem("recurring contexts", "changing(dim=10, arms=20, best=recurring)"),
+    Problem("kernel", "kernel(arms=100, rank=20)"),
+    Problem("logistic", "gaussian(dim=10, arms=100, link=logistic, rewards=bernoulli)", "Logistic"),
+)
+
+
+def chosen_bases(asked: Iterable[str] | Mapping[str, str]) -> tuple[Base, ...]:
+    """The bases of the atlas that are asked for, by name; all for none.
+
+    Any other text is the expression of a base of one's own, as is each value of a dict, whose keys are names.
+    Of such a base nothing is tuned.
+    """
+    if isinstance(asked, Mapping):
+        return tuple(Base(name, expression) for name, expression in asked.items())
+    known = {base.name: base for base in BASES}
+    found = dict.fromkeys(_list_of("bases", asked))
+    return tuple(known.get(text) or Base(text, _expression(text, known)) for text in found) or BASES
+
+
+def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tuple[Problem, ...]:
+    """The problems of the atlas that are asked for, by name; all for none, with the `large` ones or without.
+
+    Any other text is the expression of a problem, as is each value of a dict, whose keys are names.
+    """
+    if isinstance(asked, Mapping):
+        return tuple(Problem(name, expression) for name, expression in asked.items())
+    known = {problem.name: problem for problem in (*PROBLEMS, *LARGE_PROBLEMS)}
+    found = list(dict.fromkeys(_list_of("problems", asked)))
+    if not found:
+        return (*PROBLEMS, *LARGE_PROBLEMS) if large else PROBLEMS
+    return tuple(known.get(text) or Problem(text, _expression(text, known)) for text in found)
+
+
+def chosen_schedules(asked: Iterable[str]) -> tuple[str, ...]:
+    """The schedules that are asked for, as expressions; those of the atlas for none.
+
+    Every base is played alone in any case.
+    """
+    return tuple(name for name in dict.fromkeys(_list_of("schedules", asked)) if name != ALONE) or SCHEDULES
+
+
+def _list_of(name: str, asked: Iterable[str]) -> list[str]:
+    found = [asked] if isinstance(asked, str) else list(asked)
+    for each in found:
+        if not isinstance(each, str) or not each:
+            raise InvalidSetting(f"{name} must be names or expressions, got {each!r}")
+    return found
+
+
+def _expression(text: str, known: Iterable[str]) -> str:
+    """The text, if it can be an expression: one that begins like a name of the atlas is misspelt."""
+    if " " in text.split("(")[0]:
+        raise InvalidSetting(f"the atlas has no {text!r}{hint(text, known)}; it has {'; '.join(known)}")
+    return text

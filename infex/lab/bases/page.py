@@ -1,0 +1,333 @@
+"""The atlas on one self-contained page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from html import escape
+from typing import Any
+
+from infex._stats import Interval
+from infex.lab.bases.atlas import Atlas, Place, Setting
+from infex.lab.bases.catalogue import ALONE, Base, Problem
+from infex.pages import breakable, chart, rounded, shell, table
+
+LEAST_SHOWN, MOST_SHOWN = 0.25, 4.0  # of a ratio in colours: what is beyond has the last colour
+
+
+def atlas_page(atlas: Atlas) -> str:
+    """What schedules gain on each base, at published and tuned settings, each figure with its interval."""
+    tuned = bool(atlas.tuned_schedules)
+    parts = [
+        "<h1>The atlas of bases</h1>",
+        _introduction(atlas),
+        "<h2>At a glance</h2>",
+        _failures(atlas),
+        _statements(atlas),
+        _verdicts(atlas),
+        "<h2>What each schedule gains on each base</h2>",
+        "<p>Regret under the schedule over that of the base alone, both at the published setting: geometric "
+        "means over the problems that the base plays. Below 1 the schedule gains.</p>",
+        _gains_by_schedule(atlas),
+        *(part for schedule in _shown_schedules(atlas) for part in _gains_by_problem(atlas, schedule)),
+        *(_tuning(atlas) if tuned else ()),
+        "<h2>The bases</h2>",
+        _bases(atlas),
+        "<h2>Explorations and regret</h2>",
+        "<p>Each dot is a base at its published setting. Explorations are rounds in which the base decided; "
+        "the table of a problem also has deviations, rounds in which it played another arm than the greedy "
+        "one. "
+        f"Regrets are {_reference(atlas)}.</p>",
+        _front(atlas),
+        *(part for problem in atlas.problems for part in _problem(atlas, problem)),
+    ]
+    return shell("The atlas of bases", parts)
+
+
+def _introduction(atlas: Atlas) -> str:
+    tuned = (
+        " Tuned, a base has the one of its settings whose mean regret was least on other seeds, chosen for "
+        "each problem, and apart for the base alone and under the schedule."
+        if atlas.tuned_schedules
+        else ""
+    )
+    return (
+        f"<p>{len(atlas.bases)} bases, each alone and under {len(atlas.schedules)} schedules, on "
+        f"{len(atlas.problems)} problems: {len(atlas.seeds)} instances of each, {atlas.horizon:,} rounds, "
+        "paired by instance and noise. Published settings are those of the base's paper, or of its theory."
+        f"</p><p>Intervals are of 95 %.{tuned} A base without runs on a problem has refused it, and the "
+        "section of the problem says why.</p>"
+    )
+
+
+def _failures(atlas: Atlas) -> str:
+    if not atlas.failures:
+        return ""
+    first = atlas.failures[0]
+    last = escape(first["traceback"].strip().splitlines()[-1])
+    return f"<p><b>{len(atlas.failures)} runs failed; the first was {escape(first['run'])}: {last}</b></p>"
+
+
+def _statements(atlas: Atlas) -> str:
+    if not atlas.common:
+        return "<p>No problem was played by all bases, so there is nothing to say of all of them.</p>"
+    items = "".join(
+        f"<li>{escape(each.words)} <b>{_text(each.figure)}</b></li>" for each in atlas.statements()
+    )
+    names = escape("; ".join(atlas.problems[place].name for place in atlas.common))
+    return (
+        f"<p>On the {len(atlas.common)} problems that all bases play ({names}), as geometric means over "
+        f"them:</p><ul>{items}</ul>"
+    )
+
+
+def _verdicts(atlas: Atlas) -> str:
+    """On how many pairs of base and problem each schedule gains or loses."""
+    rows = [
+        [escape(schedule), setting, *(str(count) for count in atlas.verdicts(schedule, setting).values())]
+        for schedule, setting in atlas.columns
+        if schedule != ALONE
+    ]
+    words = (
+        "<p>Each pair of a base and a problem by its own interval. Where nothing is gained, one pair in 40 "
+        "is said to gain by chance, and one to lose.</p>"
+    )
+    return words + table(("schedule", "setting", "gains", "loses", "cannot be told"), rows)
+
+
+def _shown_schedules(atlas: Atlas) -> list[str]:
+    """The schedules whose gains are shown for each problem: every(20), or the first."""
+    return ["every(20)"] if "every(20)" in atlas.schedules else [atlas.schedules[0]]
+
+
+def _heat(title: str, columns: list[str], rows: list[str], gains: list[list[Interval | None]]) -> str:
+    """Ratios as a heat map: two colours that meet at 1."""
+    shown: dict[str, Any] = {
+        "kind": "heat",
+        "title": title,
+        "label": "regret over that of the base alone",
+        "log": True,
+        "from": LEAST_SHOWN,
+        "to": MOST_SHOWN,
+        "middle": 1,
+        "columns": columns,
+        "rows": rows,
+        "values": [
+            rounded(
+                math.nan if each is None else min(max(each.value, LEAST_SHOWN), MOST_SHOWN) for each in row
+            )
+            for row in gains
+        ],
+        "texts": [["" if each is None else f"{each.value:.2f}" for each in row] for row in gains],
+    }
+    return chart(shown)
+
+
+def _gains_by_schedule(atlas: Atlas) -> str:
+    names = [base.name for base in atlas.bases]
+    gains = [[atlas.overall_gain(name, schedule) for schedule in atlas.schedules] for name in names]
+    cells = [
+        [breakable(name), *(_text(gain) for gain in row)] for name, row in zip(names, gains, strict=True)
+    ]
+    heat = _heat(
+        "Gains of schedules by base",
+        list(atlas.schedules),
+        names,
+        [[None if math.isnan(gain.value) else gain for gain in row] for row in gains],
+    )
+    return heat + table(("base", *map(escape, atlas.schedules)), cells)
+
+
+def _gains_by_problem(atlas: Atlas, schedule: str, setting: Setting = "published") -> list[str]:
+    """Gains of one schedule by base and problem."""
+    names, problems = [base.name for base in atlas.bases], [problem.name for problem in atlas.problems]
+    gains: list[list[Interval | None]] = []
+    for base in names:
+        places = [Place(problem, base, schedule, setting) for problem in problems]
+        gains.append([atlas.gain(place) if place in atlas.cells else None for place in places])
+    return [
+        f"<h3>{escape(schedule)} by problem, at {setting} settings</h3>",
+        _heat(f"Gains of {schedule} by problem, {setting}", problems, names, gains),
+    ]
+
+
+def _tuning(atlas: Atlas) -> list[str]:
+    """What is left of gains once bases are tuned, and which settings were chosen."""
+    schedules = [name for name in atlas.tuned_schedules if name != ALONE]
+    heats = [part for schedule in schedules for part in _gains_by_problem(atlas, schedule, "tuned")]
+    heading = "<h2>What is left once bases are tuned</h2>"
+    if not schedules:
+        return [heading, _chosen(atlas)]
+    schedule = schedules[0]
+    dots = [
+        (base.name, atlas.excess(base.name), atlas.overall_gain(base.name, schedule)) for base in atlas.bases
+    ]
+    drawn = chart(
+        {
+            "title": f"What tuning and {schedule} take from the regret of each base",
+            "hint": "To the right: bases that explore far beyond need. At the top: those that gain much.",
+            "x": {"label": "regret alone: published over tuned", "log": True},
+            "y": {"label": f"regret alone over that under {schedule}", "log": True},
+            "series": [
+                {
+                    "name": "bases",
+                    "shape": "dots",
+                    "names": [name for name, *_ in dots],
+                    "x": rounded(excess.value for _, excess, _ in dots),
+                    "y": rounded(1.0 / gain.value for *_, gain in dots),
+                    "low": rounded(1.0 / gain.high for *_, gain in dots),
+                    "high": rounded(1.0 / gain.low for *_, gain in dots),
+                }
+            ],
+        }
+    )
+    rows = [[breakable(name), _text(excess), _text(gain)] for name, excess, gain in dots]
+    heads = ("base", "alone: published over tuned", f"published: {escape(schedule)} over alone")
+    return [heading, drawn, table(heads, rows), *heats, _chosen(atlas)]
+
+
+def _chosen(atlas: Atlas) -> str:
+    """How often each setting was chosen."""
+    rows = []
+    for base in (base for base in atlas.bases if base.others):
+        row = [breakable(base.name)]
+        for schedule in atlas.tuned_schedules:
+            places = [Place(problem.name, base.name, schedule, "tuned") for problem in atlas.problems]
+            counts = Counter(atlas.cells[place].expression for place in places if place in atlas.cells)
+            words = (f"{setting} on {counts[setting]}" for setting in base.settings if counts[setting])
+            row.append("<br>".join(map(escape, words)))
+        rows.append(row)
+    heads = ("base", *(f"chosen {escape(name)}, on so many problems" for name in atlas.tuned_schedules))
+    return (
+        "<h3>Settings that were chosen</h3>"
+        "<p>As many settings were tried of each base that is listed here, with the same seeds.</p>"
+        + table(heads, rows, texts=range(1, len(heads)))
+    )
+
+
+def _reference(atlas: Atlas) -> str:
+    return (
+        f"multiples of that of {escape(atlas.bases[0].name)} alone at its published setting, as geometric "
+        f"means over the {len(atlas.common)} problems that all bases play"
+    )
+
+
+def _bases(atlas: Atlas) -> str:
+    """A row for each base: what is known of it, and how it does."""
+    columns = [column for column in atlas.columns if column[0] in (ALONE, *_shown_schedules(atlas))]
+    known = ("base", "played as", "Theorem 1", "law of the arm", "µs a round, alone")
+    heads = (*known, *(f"{escape(schedule)}, {setting}" for schedule, setting in columns))
+    rows = []
+    for base in atlas.bases:
+        time = atlas.microseconds(base.name)
+        row = [
+            breakable(base.name),
+            f"<code>{breakable(base.published)}</code>",
+            _coverage(base),
+            base.law,
+            "" if math.isnan(time) else f"{time:,.3g}",
+        ]
+        rows.append([*row, *(_text(atlas.relative(base.name, *column)) for column in columns)])
+    return (
+        "<p>Theorem 1 of Lee and Oh (2025) bounds the regret of INFEX where the base alone has "
+        "polylogarithmic regret on every instance. The law of the arm is what estimates from logs need. "
+        f"Times are medians over problems, on the machine that played them. Regrets are {_reference(atlas)}."
+        "</p>" + table(heads, rows, texts=(1, 2))
+    )
+
+
+def _coverage(base: Base) -> str:
+    return base.coverage + (f"<br><small>{escape(base.why)}</small>" if base.why else "")
+
+
+def _front(atlas: Atlas) -> str:
+    """Explorations against regret, a series for each schedule."""
+    if not atlas.common:
+        return ""
+    kept = [atlas.problems[place].name for place in atlas.common]
+    series = []
+    for colour, schedule in enumerate((ALONE, *atlas.schedules)):
+        calls, regrets, names = [], [], []
+        for base in atlas.bases:
+            shares = [atlas.cells[Place(problem, base.name, schedule)].calls for problem in kept]
+            calls.append(sum(shares) / len(shares))
+            regrets.append(atlas.relative(base.name, schedule))
+            names.append(base.name)
+        series.append(
+            {
+                "name": schedule,
+                "colour": colour,
+                "shape": "dots",
+                "names": names,
+                "x": rounded(calls),
+                "y": rounded(each.value for each in regrets),
+                "low": rounded(each.low for each in regrets),
+                "high": rounded(each.high for each in regrets),
+            }
+        )
+    first = atlas.bases[0].name
+    data = {
+        "title": "Share of rounds in which the base decided, and regret",
+        "x": {"label": "share of rounds in which the base decided", "log": True, "format": "percent"},
+        "y": {"label": f"regret, in multiples of that of {first} alone", "log": True},
+        "series": series,
+        "height": 420,
+    }
+    return chart(data, "front")
+
+
+def _problem(atlas: Atlas, problem: Problem) -> list[str]:
+    """All cells of a problem: regret with its interval, calls and deviations; each leads to its command."""
+    rows: list[list[str]] = []
+    commands: list[str] = []
+    for base in atlas.bases:
+        row = [breakable(base.name)]
+        for column in atlas.columns:
+            place = Place(problem.name, base.name, *column)
+            if place not in atlas.cells:
+                row.append("")
+                continue
+            name = f"cell-{len(commands)}-{atlas.problems.index(problem)}"
+            commands.append(f'<li id="{name}"><code>{escape(atlas.command(place))}</code></li>')
+            cell, regret = atlas.cells[place], atlas.regret(place)
+            more = ""
+            if not math.isnan(cell.deviations):
+                more = f"<br><small>{cell.calls:.2%} calls, {cell.deviations:.2%} deviations</small>"
+            row.append(f'<a href="#{name}">{_whole(regret)}</a>{more}')
+        rows.append(row)
+    heads = ("base", *(f"{escape(schedule)}, {setting}" for schedule, setting in atlas.columns))
+    learnt = f", learnt by <code>{escape(problem.estimator)}</code>" if problem.estimator else ""
+    reasons: dict[str, list[str]] = {}
+    for place, reason in atlas.refused.items():
+        if place.problem == problem.name and place.base not in reasons.setdefault(reason, []):
+            reasons[reason].append(place.base)
+    refusals = "".join(
+        f"<p>Refused by {escape(', '.join(names))}: {escape(reason)}.</p>"
+        for reason, names in reasons.items()
+    )
+    return [
+        f"<h2>{escape(problem.name[:1].upper() + problem.name[1:])}</h2>",
+        f"<p><code>{escape(problem.environment)}</code>{learnt}. Mean regret with its interval; each figure "
+        "leads to the command that plays its runs again.</p>",
+        table(heads, rows),
+        refusals,
+        f"<details><summary>Commands</summary><ol>{''.join(commands)}</ol></details>",
+    ]
+
+
+def _text(figure: Interval) -> str:
+    """A ratio with its interval."""
+    if math.isnan(figure.value):
+        return ""
+    if math.isnan(figure.low):
+        return f"{figure.value:.2f}"
+    return f'{figure.value:.2f} <span class="interval">[{figure.low:.2f}, {figure.high:.2f}]</span>'
+
+
+def _whole(regret: Interval) -> str:
+    """A mean regret with its interval."""
+    digits = ",.0f" if regret.value >= 10 else ",.3g"
+    if math.isnan(regret.low):
+        return f"{regret.value:{digits}}"
+    ends = f"[{regret.low:{digits}}, {regret.high:{digits}}]"
+    return f'{regret.value:{digits}} <span class="interval">{ends}</span>'

@@ -1,0 +1,290 @@
+"""The atlas: published bases, alone and under schedules, on many problems."""
+
+import csv
+import json
+import math
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from selenium.webdriver.common.by import By
+
+import infex
+from infex import lab
+from infex.cli.main import main
+from infex.errors import InfexError, InvalidSetting
+from infex.lab.bases.atlas import FIRST_TUNING_SEED, Atlas, Place, atlas
+from infex.lab.bases.catalogue import ALONE, BASES, PROBLEMS, SCHEDULES, Base
+from infex.registry import parse
+from tests.lab.reports import browser
+
+HORIZON, SEEDS = 120, 13
+EASY, CONTEXTS = "gaussian(dim=3, arms=6)", "changing(dim=3, arms=4)"
+NAMES = ["LinUCB", "RandLinUCB", "LinPHE", "SupLinUCB", "Uniform"]
+
+
+class Broken:
+    """A policy with a fault of its own."""
+
+    def choose(self, t: int, posterior: Any, rng: Any) -> Any:
+        raise ZeroDivisionError("no such luck")
+
+
+@pytest.fixture(scope="module")
+def played() -> Atlas:
+    return atlas(
+        NAMES, [EASY, CONTEXTS, "d = 10, K = 10"], ["every(5)", "every(20)"],
+        seeds=SEEDS, horizon=HORIZON, tuning_seeds=3, workers=1,
+    )  # fmt: skip
+
+
+def by_hand(problem: Callable[[int], Any], policy: str, seeds: Any) -> Any:
+    """Regrets of runs without the atlas, where a delta that is not said is one over the horizon."""
+    sweep = lab.Sweep(environments=[problem], policies=[policy], horizon=HORIZON, seeds=seeds)
+    return [lab.play(problem(seed), sweep.players[0].policy, HORIZON, seed=seed).regret for seed in seeds]
+
+
+def easy(seed: int) -> Any:
+    return lab.environments.gaussian(dim=3, arms=6, seed=seed)
+
+
+@pytest.mark.filterwarnings("ignore::infex.errors.InfexWarning")
+def test_cells_hold_the_runs_that_play_gives(played: Atlas) -> None:
+    for base, schedule, policy in [
+        ("LinUCB", ALONE, "LinUCB"),
+        ("LinUCB", "every(5)", "Infex(LinUCB, every(5))"),
+        ("SupLinUCB", "every(20)", "Infex(SupLinUCB, every(20), data=own)"),
+    ]:
+        cell = played.cells[Place(EASY, base, schedule)]
+        assert cell.regret.tolist() == by_hand(easy, policy, range(SEEDS))
+        assert cell.calls == pytest.approx({ALONE: 1.0, "every(5)": 0.2, "every(20)": 0.05}[schedule])
+        assert math.isnan(cell.deviations) == (schedule == ALONE)
+        assert not cell.deviations > cell.calls
+
+
+@pytest.mark.filterwarnings("ignore::infex.errors.InfexWarning")
+def test_a_tuned_base_has_the_setting_that_is_best_on_other_seeds(played: Atlas) -> None:
+    tuning = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + 3)
+    for base in (base for base in played.bases if base.name in ("LinUCB", "RandLinUCB")):
+        means = {setting: np.mean(by_hand(easy, setting, tuning)) for setting in base.settings}
+        cell = played.cells[Place(EASY, base.name, ALONE, "tuned")]
+        assert means[cell.expression] == min(means.values())
+        assert cell.regret.tolist() == by_hand(easy, cell.expression, range(SEEDS))
+    uniform = Place(EASY, "Uniform", ALONE)
+    assert played.cells[uniform] == played.cells[uniform._replace(setting="tuned")]
+
+
+def test_gains_are_ratios_of_means_with_intervals_around_them(played: Atlas) -> None:
+    means = {place: cell.regret.mean() for place, cell in played.cells.items()}
+    for place in played.cells:
+        gain = played.gain(place)
+        assert gain.value == pytest.approx(means[place] / means[place._replace(schedule=ALONE)])
+        assert gain.low / (1 + 1e-12) <= gain.value <= gain.high * (1 + 1e-12)
+        assert played.regret(place).value == pytest.approx(means[place])
+
+
+def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
+    means = {place: float(cell.regret.mean()) for place, cell in played.cells.items()}
+    plays = {"LinPHE": [EASY, "d = 10, K = 10"]}
+    for name in NAMES:
+        problems = plays.get(name, [EASY, CONTEXTS, "d = 10, K = 10"])
+        gains = [means[Place(p, name, "every(5)")] / means[Place(p, name, ALONE)] for p in problems]
+        found = played.overall_gain(name, "every(5)")
+        assert found.value == pytest.approx(math.prod(gains) ** (1 / len(gains)))
+        assert found.low < found.value < found.high
+        over = [means[Place(p, name, ALONE)] / means[Place(p, name, ALONE, "tuned")] for p in problems]
+        assert played.excess(name).value == pytest.approx(math.prod(over) ** (1 / len(over)))
+        common = [EASY, "d = 10, K = 10"]
+        first = [means[Place(p, "LinUCB", ALONE)] for p in common]
+        told = [means[Place(p, name, "every(20)", "tuned")] for p in common] / np.array(first)
+        relative = played.relative(name, "every(20)", "tuned")
+        assert relative.value == pytest.approx(math.prod(told) ** 0.5)
+    assert [played.problems[place].name for place in played.common] == [EASY, "d = 10, K = 10"]
+    apart = []
+    for problem in (EASY, "d = 10, K = 10"):
+        low, high = np.quantile([math.log(means[Place(problem, name, ALONE)]) for name in NAMES], (0.1, 0.9))
+        apart.append(high - low)
+    assert played.spread(ALONE).value == pytest.approx(math.exp(np.mean(apart)))
+
+
+def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
+    found = {each.words: each.figure for each in played.statements()}
+    assert len(found) == 6
+    means = {place: float(cell.regret.mean()) for place, cell in played.cells.items()}
+    common = [EASY, "d = 10, K = 10"]
+    for setting in ("published", "tuned"):
+        logs = [
+            math.log(means[Place(p, name, "every(20)", setting)] / means[Place(p, name, ALONE, setting)])
+            for p in common
+            for name in NAMES
+        ]
+        (figure,) = (figure for words, figure in found.items() if f"at their {setting} settings" in words)
+        assert figure.value == pytest.approx(math.exp(np.mean(logs)))
+    (uniform,) = (figure for words, figure in found.items() if "uniform exploration" in words)
+    ratios = [
+        means[Place(p, "Uniform", "every(20)")]
+        / math.exp(np.median([math.log(means[Place(p, name, "every(20)")]) for name in NAMES]))
+        for p in common
+    ]
+    assert uniform.value == pytest.approx(math.prod(ratios) ** 0.5)
+    (rank,) = (figure for words, figure in found.items() if "rank correlation" in words)
+    assert -1.0 <= rank.low <= rank.value <= rank.high <= 1.0
+
+
+def test_verdicts_count_every_pair_of_a_base_and_a_problem(played: Atlas) -> None:
+    counts = played.verdicts("every(20)")
+    places = [Place(p.name, b.name, "every(20)") for p in played.problems for b in played.bases]
+    gains = [played.gain(place) for place in places if place in played.cells]
+    assert counts["gains"] == sum(gain.high < 1 for gain in gains)
+    assert counts["loses"] == sum(gain.low > 1 for gain in gains)
+    assert sum(counts.values()) == len(gains) == 14
+
+
+def test_a_base_that_refuses_a_problem_is_left_out_with_the_reason(played: Atlas) -> None:
+    place = Place(CONTEXTS, "LinPHE", "every(5)")
+    assert place not in played.cells
+    assert "arms that change every round have no pulls" in played.refused[place]
+    assert played.failures == ()
+    with pytest.raises(InvalidSetting, match=r"no runs of 'LinPHE', every\(5\).*have no pulls"):
+        played.gain(place)
+    with pytest.raises(InvalidSetting, match=r"has no 'every\(7\)' at the published setting"):
+        played.overall_gain("LinUCB", "every(7)")
+    with pytest.raises(InvalidSetting, match="LinUBC"):
+        played.relative("LinUBC")
+
+
+def test_few_seeds_have_no_intervals() -> None:
+    few = atlas(["LinUCB", "Uniform"], [EASY], ["every(5)"], seeds=3, horizon=40, tune=False, workers=1)
+    assert math.isnan(few.overall_gain("LinUCB", "every(5)").low)
+    assert math.isnan(few.gain(Place(EASY, "LinUCB", "every(5)")).high)
+    assert few.tuned_schedules == ()
+
+
+def test_an_atlas_goes_on_in_its_folder(tmp_path: Path) -> None:
+    told: list[tuple[int, int, int]] = []
+
+    def draw(**more: Any) -> Atlas:
+        told.clear()
+        names = {"LinUCB": "LinUCB", "mine": "FixedBonusUCB(bonus=0.5)"}
+        return atlas(
+            names, {"one": EASY}, ["every(5)"], horizon=60, tune=False, workers=1, out=tmp_path,
+            progress=lambda *counts: told.append(counts), **more,
+        )  # fmt: skip
+
+    first = draw(seeds=2)
+    assert told[0] == (0, 8, 0)
+    again = draw(seeds=3)
+    assert told[0] == (8, 12, 0)
+    place = Place("one", "mine", "every(5)")
+    assert again.cells[place].regret[:2].tolist() == first.cells[place].regret.tolist()
+
+
+def test_runs_that_break_are_told_as_failures() -> None:
+    found = atlas(
+        {"broken": f"{__name__}:Broken", "LinUCB": "LinUCB"}, [EASY], ["every(5)"],
+        seeds=2, horizon=20, workers=1,
+    )  # fmt: skip
+    assert len(found.failures) == 4
+    assert all("no such luck" in failure["traceback"] for failure in found.failures)
+    assert {place.base for place in found.cells} == {"LinUCB"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"bases": ["LinUCB, mixed"]}, "the atlas has no 'LinUCB, mixed'"),
+        ({"problems": ["near tie"]}, "did you mean near ties"),
+        ({"bases": [3]}, "bases must be names or expressions, got 3"),
+        ({"seeds": 0}, "seeds must be at least 1, got 0"),
+        ({"seeds": 2_000_000}, "seeds must be fewer than 1000000"),
+        ({"tuning_seeds": 0}, "tuning_seeds must be at least 1, got 0"),
+        ({"schedules": ["evry(5)"]}, "did you mean every"),
+        ({"horizon": 0}, "horizon"),
+    ],
+)
+def test_what_no_atlas_can_be_of_is_refused_by_name(given: Any, words: str) -> None:
+    with pytest.raises(InfexError, match=re.escape(words)):
+        atlas(**({"bases": ["LinUCB"], "problems": [EASY], "horizon": 10, "seeds": 1} | given))
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
+def test_the_law_of_a_base_is_known_exactly_if_the_atlas_says_so(base: Base) -> None:
+    assert len({*base.settings}) == len(base.settings) in (1, 4)
+    problem = lab.environments.gaussian(dim=3, arms=6, seed=2)
+    run = lab.play(problem, parse(base.published), 60, seed=1)
+    assert run.horizon == 60
+    policy: Any = parse(base.published)
+    hook = getattr(policy, "for_problem", None)
+    bandit = infex.Bandit(problem.arms, hook(problem, 200) if hook else policy, seed=1)
+    propensities = []
+    for _ in range(30):
+        decision = bandit.ask()
+        propensities.append(decision.propensity)
+        bandit.tell(decision, float(problem.means[decision.arm]))
+    assert all(each is not None for each in propensities[1:]) == (base.law == "exact")
+
+
+def test_names_of_the_atlas_are_its_own() -> None:
+    for names in ([b.name for b in BASES], [p.name for p in PROBLEMS], list(SCHEDULES)):
+        assert len({*names}) == len(names)
+
+
+def test_a_cell_is_played_again_by_its_command(played: Atlas, tmp_path: Path) -> None:
+    place = Place("d = 10, K = 10", "RandLinUCB", "every(20)", "published")
+    words = shlex.split(played.command(place))
+    assert words[:3] == ["infex", "lab", "atlas"]
+    out = str(tmp_path / "cell")
+    done = CliRunner().invoke(main, [*words[1:-1], out, "--workers", "1", "--json"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    (row,) = (row for row in rows if row["schedule"] == "every(20)")
+    assert row["regret"] == played.regret(place).value
+    with Path(out, "atlas.csv").open() as file:
+        written = list(csv.DictReader(file))
+    assert float(written[1]["regret"]) == row["regret"]
+    assert written[1]["schedule"] == "every(20)"
+
+
+def test_the_page_holds_every_cell_and_its_command(played: Atlas, tmp_path: Path) -> None:
+    page = next(path for path in played.write(tmp_path) if path.suffix == ".html").read_text()
+    links = re.findall(r'<a href="#(cell-[\d-]+)">([^<]*)', page)
+    assert len(links) == len(played.cells) == len({name for name, _ in links})
+    for name, _ in links:
+        assert f'<li id="{name}"><code>infex lab atlas' in page
+    regret = played.regret(Place("d = 10, K = 10", "Uniform", ALONE))
+    assert any(text.startswith(f"{regret.value:,.0f} ") for _, text in links)
+    gain = played.overall_gain("SupLinUCB", "every(5)")
+    assert f"{gain.value:.2f} <span" in page
+    assert "Refused by LinPHE: arms that change every round" in page
+
+
+def test_the_command_lists_what_the_atlas_has() -> None:
+    listed = CliRunner().invoke(main, ["lab", "atlas", "--list"]).output
+    for name in (*(b.name for b in BASES), *(p.name for p in PROBLEMS), *SCHEDULES):
+        assert name in listed
+
+
+def test_the_command_ends_with_1_if_runs_failed(tmp_path: Path) -> None:
+    words = ["--base", f"{__name__}:Broken", "--base", "LinUCB", "--problem", EASY, "--schedule", "every(5)"]
+    more = ["--seeds", "1", "--horizon", "10", "--workers", "1", "--no-tune", "--out", str(tmp_path / "a")]
+    done = CliRunner().invoke(main, ["lab", "atlas", *words, *more])
+    assert done.exit_code == 1
+    assert "no such luck" in done.output
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_wrong_with_the_page(played: Atlas, tmp_path: Path, width: int) -> None:
+    played.write(tmp_path)
+    with browser.opened(tmp_path / "atlas.html", width) as driver:
+        browser.refuse_what_axe_finds(driver)
+        assert driver.get_log("browser") == []
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+        charts = driver.find_elements(By.CSS_SELECTOR, "figure.chart")
+        assert len(charts) == 5
+        assert all(each.find_elements(By.CSS_SELECTOR, "svg") for each in charts)
