@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks import (
     aims,
     ask_tell,
+    bases,
     by_hand,
     disjoint,
     engine,
@@ -37,6 +38,7 @@ def main() -> None:
     write("many", show_many())
     write("by_hand", show_by_hand())
     write("rivals", show_rivals())
+    write("bases", show_bases())
     write("plans", show_plan())
     write("evaluation", show_evaluation())
     write("logs", show_logs())
@@ -239,6 +241,18 @@ def show_rivals() -> list[dict[str, Any]]:
     for row in rows:
         print(f"{row.dim:3}{row.arms:6}  {row.policy:27}{row.infex:9.2f}{row.solves:11.1f}{row.ratio:8.1f}x")
     return [row._asdict() | {"ratio": row.ratio} for row in rows]
+
+
+def show_bases() -> list[dict[str, Any]]:
+    """Published bases, beside LinUCB."""
+    print("\na round of published bases, microseconds of processor time, and how many of LinUCB's\n")
+    print(f"{'d':>3}{'K':>6}  {'base':24}" + "".join(f"{name:>22}" for name in bases.SCHEDULES))
+    rows = bases.table()
+    for row in rows:
+        pairs = zip(row.times, row.ratios, strict=True)
+        figures = "".join(f"{time:12.2f}{ratio:9.1f}x" for time, ratio in pairs)
+        print(f"{row.dim:3}{row.arms:6}  {row.base:24}{figures}")
+    return [row._asdict() for row in rows]
 
 
 def show_plan() -> dict[str, Any]:

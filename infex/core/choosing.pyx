@@ -9,8 +9,8 @@ from numpy.random.c_distributions cimport random_bounded_uint64, random_standard
 from infex.core.design cimport design_size
 from infex.core.laws cimport divergence_law, drawn_arm, information_law
 from infex.core.ridge cimport (
-    best, best_upper, covariances, distances, dot, estimates, larger, log_det_ratio, perturb, product, solve, tied_arm, tied_count,
-    upper, whole_sums, width,
+    best, best_upper, covariances, distances, dot, estimates, larger, log_det_ratio, perturb, product, solve, tied_arm,
+    tied_count, upper, whole_sums, width,
 )
 
 cdef extern from "<math.h>" nogil:
@@ -148,8 +148,8 @@ cdef double gain(double gap, double reach) noexcept nogil:
 cdef double largest_gain(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil:
     """The largest `gain` of all arms, with reaches noise distance; 0 without arms.
 
-    As psi(z) <= phi(z), no arm has more than the arm of the least z = gap/reach has if phi(z) times the longest reach is
-    less; so few gains are computed.
+    As psi(z) <= phi(z), an arm cannot gain most if phi(z) times the longest reach is less than the gain of the arm of the
+    least z = gap/reach: so few gains are computed.
     """
     cdef double most = 0.0, longest = 0.0, least = INFINITY, reach, z, bar
     cdef int64_t k, nearest = -1

@@ -12,7 +12,7 @@ cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 di
 cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
 cdef double STEEP = 1e9      # trace V trace V^-1 from which on V is factored with 32 digits
 cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
-cdef double LARGE = 2.0**20  # a reward beyond it is in no run with others that are so much smaller
+cdef double LARGE = 2.0**12  # a reward beyond it is in no run with others that are so much smaller
 
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil:
@@ -432,7 +432,8 @@ cdef void covariances(const State *s, int64_t arm, const double *chances, double
 cdef void distances(const State *s, int64_t arm, const double *chances, double *room, double *out) noexcept nogil:
     """In `out` the width |x_k - x_arm| in V^-1 of every arm's difference from `arm`; `room` is for 2 d numbers.
 
-    Squared widths must be up to date; `chances` as in `covariances`. O(K d), and O(d^2) for each arm that is so near that its difference is taken by itself.
+    Squared widths must be up to date; `chances` as in `covariances`. O(K d), and O(d^2) for each arm that is so near
+    that its difference is taken by itself.
     """
     cdef int64_t d = s.d, K = s.K, i, k
     cdef double own = 1.0, other = 1.0

@@ -47,7 +47,8 @@ class Logistic:
     with a linear radius. With `radius="likelihood"` every policy has the radius of the likelihood ratio in
     its place, of whose settings it takes `bound` (S) and `delta`: beta^2 = 2 (1 + S) (1 + log(1/delta) + d
     log max(e, 2 e S (1 + S/2) (n - 1)/d)) after n rewards (OFUGLB-e; Lee, Yun and Jun, 2024, Theorem 3.2).
-    Their H has a penalty of (1 + S)/(2 S^2), and their estimate is kept in the ball of radius S.
+    The 1 pays for a penalty in H of up to (1 + S)/(2 S^2), and the authors' code has 1/(8 S^2 (1 + S)). Their
+    estimate has no penalty, and is kept in the ball of radius S instead.
 
     >>> from infex import Bandit, Greedy
     >>> bandit = Bandit([[1.0]], Greedy(), estimator=Logistic())

@@ -30,7 +30,9 @@ class Moments(NamedTuple):
     def of(sums: Floats, n_observations: int) -> Moments:
         """The moments of sums with carries, (2, d + 1, d), as `core/ridge.pxd` lays them out."""
         whole = sums[0] + sums[1]  # with the carry: else rounding would hide that a gram is singular
-        gram = np.tril(whole[:-1]) + np.tril(whole[:-1], -1).T
+        lower = np.tril(whole[:-1])
+        gram: Floats = lower + lower.T
+        np.fill_diagonal(gram, np.diagonal(lower))
         return Moments(gram, whole[-1], n_observations)
 
     def least_squares(self) -> Floats:

@@ -30,15 +30,8 @@ def optimal_design(arms: npt.ArrayLike, tolerance: float = 0.01) -> Floats:
     return _design(rows.tobytes(), rows.shape, real("tolerance", tolerance, above=0)).copy()
 
 
-@lru_cache(
-    maxsize=64
-)  # policies over fixed arms ask in every round, and a design costs far more than a round
-def _design(rows: bytes, shape: tuple[int, int], tolerance: float) -> Floats:
-    return design.optimal_shares(np.frombuffer(rows).reshape(shape).T, None, tolerance)
-
-
 def spanning_arms(arms: Floats) -> tuple[int, ...]:
-    """As many of the arms, (K, d), as they have dimensions, each the farthest from the span of those before."""
+    """As many of the arms, (K, d), as they have dimensions, each farthest from the span of those before."""
     return _spanning(np.ascontiguousarray(arms).tobytes(), arms.shape)
 
 

@@ -33,16 +33,17 @@ class EnsembleState(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleSampling(StatefulPolicy):
-    """Plays the best arm of one of `members` ridges, each with rewards of its own noise (Lee and Oh, 2024).
+    """Plays the best arm of one of `members` ridges, each with its own noise (Lu and Van Roy, 2017).
 
     Member j learns y + z_j from a reward y, with z_j of N(0, `noise`^2) drawn once, and its prior is drawn
     from N(0, noise^2/penalty I). A round plays a member drawn uniformly. The sum of x z_j over some rewards
     is N(0, noise^2 sum x x'), and drawn as such: the policy remembers it for each member, and no rewards.
     Greedy rounds teach all members too. If rewards are removed, perturbations are drawn anew.
 
-    The theorem has members of order log T and a noise of the confidence radius; the noise of rewards is
-    practice. Few members may all agree on a wrong arm. Probabilities are known exactly, as shares of members,
-    but in the first round, which draws the priors. `ties` go to the "lowest" index, or at "random".
+    Lee and Oh (2024) prove a bound for members of order K log T and a noise of the confidence radius; the
+    noise of rewards is practice. Few members may all agree on a wrong arm. Probabilities are known exactly,
+    as shares of members, but in the first round, which draws the priors. `ties` go to the "lowest" index, or
+    at "random".
 
     >>> from infex import Bandit
     >>> from infex.policies import EnsembleSampling
@@ -84,9 +85,9 @@ class EnsembleSampling(StatefulPolicy):
 
     def _scores(self, posterior: Posterior, state: EnsembleState) -> Floats:
         """x'(theta + V^-1 sum x z_j) of every member and arm, (members, K)."""
-        factor, theta = posterior.factor, posterior.theta
+        factor = posterior.factor
         drawn = np.reshape(state.perturbations, (self.members, -1))
-        return np.array([posterior.scores(theta + factor.T @ (factor @ own)) for own in drawn])
+        return np.array([posterior.scores(theta) for theta in posterior.theta + drawn @ factor.T @ factor])
 
     def state_at(self, posterior: Posterior, last: EnsembleState | None, seed: int) -> EnsembleState:
         """The state with what was learnt since the last round: perturbations of the rewards that came."""

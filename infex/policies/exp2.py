@@ -36,9 +36,10 @@ class EXP2(AwaitingPolicy):
 
     A reward y of x adds Q^-1 x y to theta, where Q = sum p x x' is by the law p that it was played by; pi is
     the optimal design (`lab.optimal_design`), and g = d rate. Without a `rate` it is sqrt(log K/(3 d T)), at
-    most 1/d, for a `horizon` T, which a simulation tells by itself (Lattimore and Szepesvari, 2020, chapter
-    27). Rewards are between -`bound` and `bound`, and may depend on anything but the draws of the round.
-    (Public code adds I to Q, which makes estimates biased.)
+    most 1/d, for a `horizon` T, which a simulation tells by itself (Lattimore and Szepesvari, 2020, Theorem
+    27.1, for pi with g(pi) = d). Rewards are between -`bound` and `bound`, and may depend on anything but the
+    draws of the round. (The code of Balagopalan and Jun, 2025, has the round for T, and adds I to Q, which
+    makes estimates biased.)
 
     Probabilities are known exactly. As a base of `Infex` it needs data="own", as greedy rounds are not played
     by its law, and it must be told each reward before its next decision. Some problems cost it of order

@@ -20,8 +20,9 @@ class LinIDS(LawPolicy, Confidence):
 
     The regret of x is bounded by max_y ucb(y) - lcb(x), with bounds x'theta -+ scale beta |x| in V^-1. Its
     `gain` is log(1 + |x|^2)/2 ("variance"), or by how much log |u|^2 falls if x is played, where u is the arm
-    of the largest upper bound ("directed"). Of all laws of arms, the one of the least E[regret]^2/E[gain] has
-    at most two; it is found exactly, among the edges of the upper hull of (regret, gain).
+    of the largest upper bound ("directed"); bounds and both gains are as in Kirschner's own code. Of all laws
+    of arms, the one of the least E[regret]^2/E[gain] has at most two; it is found exactly, among the edges of
+    the upper hull of (regret, gain).
 
     Probabilities are known exactly. `noise`, `bound`, `delta`, `scale` and `radius` are those of `LinUCB`,
     `ties` of no consequence.

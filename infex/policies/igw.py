@@ -24,8 +24,9 @@ class SpannerIGW(LawPolicy):
 
     Gaps are those of estimates. q is half the greedy arm, half an optimal design of x/sqrt(1 + rate gap/4d),
     in the place of the paper's barycentric spanner; l is then from 1/2 to 1. Without a `rate` it is
-    sqrt(4 d T/(d log T + 32 log(2/delta))) for a `horizon` T, which a simulation tells by itself: that of the
-    paper with d log T as the regret of the regression. A `delta` that is not said is 1/T or 0.01, as in
+    sqrt(4 d T/(d log T + 32 log(2/delta))) for a `horizon` T, which a simulation tells by itself. This rate
+    and the 4 are those of the code of Balagopalan and Jun (2025); the authors of SpannerIGW tune theirs, and
+    play 1/(1 + d + rate gap) of a spanner in their own code. A `delta` that is not said is 1/T or 0.01, as in
     `LinUCB`. Probabilities are known exactly.
 
     Some problems cost it of order sqrt(T), whatever their gaps are (Balagopalan and Jun, 2025), so the regret

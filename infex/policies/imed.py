@@ -24,7 +24,8 @@ class LinIMED(IndexPolicy, Confidence):
 
     |x| is in V^-1. In `variant` 1 the gap is that of estimates; 2 has at most log T for the greedy arm, for a
     `horizon` T, which a simulation tells by itself; in 3 the gap is that of upper bounds, and the arm of the
-    largest has at most log(`cap`/gap^2) for the largest gap. It is deterministic.
+    largest has at most log(`cap`/gap^2) for the largest gap, where 30 is that of the code of Balagopalan and
+    Jun (2025). It is deterministic.
 
     At the radius of the theory the limit of variant 2 does not bind, so that it plays as variant 1, and
     variant 1 explores more than LinUCB: its index asks for widths even where gaps are clear. `noise`,

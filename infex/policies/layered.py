@@ -74,7 +74,8 @@ class SupLinUCB(AwaitingPolicy):
     |x| in A^-1. From the first layer on: if all widths are at most 1/sqrt(T), it plays the arm of the largest
     x'theta + w and learns nothing. If all are at most 2^-s in layer s, it keeps the arms whose x'theta + w is
     within 2^(1-s) of the largest, and goes on to the next layer. Else it plays the widest arm, and its reward
-    enters this layer alone. The paper has rewards from 0 to 1, for which `noise` is 1/2.
+    enters this layer alone. The paper's factor is sqrt(log(2 T K/delta)/2) (Theorem 1), for rewards from 0 to
+    1, for which `noise` is 1/2; of the arms that are too wide it plays any, where the widest is ours.
 
     `horizon` is T, which a simulation tells by itself; a `delta` that is not said is 1/T or 0.01, as in
     `LinUCB`. As a base of `Infex` it needs data="own", and it must be told each reward before its next

@@ -23,13 +23,13 @@ class LinMED(LawPolicy, Confidence):
 
     a is the greedy arm, |a - x| is in V^-1, and gaps are those of estimates (Balagopalan and Jun, 2025). q is
     the `greedy_share` for a, half of the rest by an optimal design of the arms times exp(...)^1/2, and half
-    uniform: LinMED-90 with 0.9, and LinMED-99 with 0.99. Without a `design`, q is uniform but for the greedy
-    share, which costs less. How the rest is halved is ours where the paper leaves it open.
+    uniform, as in the authors' code: LinMED-90 with 0.9, and LinMED-99 with 0.99. Without a `design`, q is
+    uniform but for the greedy share, which costs less.
 
     Probabilities are known exactly, and no arm has none. Under a schedule it is greedy in most of its own
     rounds too: with `every(100)`, LinMED-99 explores in one of some 10,000. `noise`, `bound`, `delta`,
-    `scale` and `radius` are those of `LinUCB`, `ties` of no consequence; the paper has a penalty of
-    noise^2/bound^2 and a delta of 1/t.
+    `scale` and `radius` are those of `LinUCB`, `ties` of no consequence; the authors' code has a penalty of
+    noise^2/bound^2 and a delta of 0.01.
 
     >>> from infex import Bandit
     >>> from infex.policies import LinMED

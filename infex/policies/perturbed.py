@@ -42,8 +42,10 @@ def untried(posterior: Posterior) -> Floats | None:
 
 def scores_of(posterior: Posterior, arms: Floats, penalty: float, weights: Floats, sums: Floats) -> Floats:
     """Every shown arm's x'theta for theta = (penalty I + sum weight x x')^-1 sum x sum, (K,)."""
-    gram = (arms.T * weights) @ arms + penalty * np.eye(arms.shape[1])
-    return posterior.scores(np.asarray(np.linalg.solve(gram, arms.T @ sums), dtype=np.float64))
+    played = weights > 0.0  # few of many arms
+    rows = arms[played]
+    gram = (rows.T * weights[played]) @ rows + penalty * np.eye(arms.shape[1])
+    return posterior.scores(np.asarray(np.linalg.solve(gram, rows.T @ sums[played]), dtype=np.float64))
 
 
 @final
@@ -125,8 +127,9 @@ class TSUCB(Sampler, Perturbation):
     """Plays the arm of the least (f - x'theta)/|x| in V^-1, f a sampled maximum (Baek and Farias, 2021).
 
     f is the mean of max_x x'theta~ over so many `samples` of N(theta, noise^2 V^-1): what Thompson sampling
-    believes the best arm to be worth. With few samples f may lie below the best estimate (with one, in a
-    third of all rounds). `ties` go to the "lowest" index, or at "random"; `law` is as in `LinTS`.
+    believes the best arm to be worth; 100 of them are ours. With few samples f may lie below the best
+    estimate (with one, in a third of all rounds). `ties` go to the "lowest" index, or at "random"; `law` is
+    as in `LinTS`.
 
     >>> from infex import Bandit
     >>> from infex.policies import TSUCB

@@ -41,12 +41,13 @@ class PhaseState(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhasedElimination(StatefulPolicy):
-    """Plays optimal designs in phases, and eliminates arms (Lattimore and Szepesvari, 2020, chapter 22).
+    """Plays optimal designs in phases, and eliminates arms (Lattimore and Szepesvari, 2020, section 22.1).
 
     Phase l = 1, 2, ... plays arm x of those that are left 2 d pi(x) noise^2 4^l log(K l (l + 1)/delta) times,
     rounded up, where pi is their optimal design (`lab.optimal_design`). Then it estimates theta by least
     squares of the rewards of this phase alone, and eliminates the arms that are more than 2 2^-l worse than
-    the best. Pulls of a phase are interleaved: the arm with the largest share of them still to come is next.
+    the best. Pulls of a phase are interleaved, which is ours: the arm with the largest share of them still to
+    come is next. (The book plays them in any order, and leaves out the noise, which is 1 there.)
 
     `noise` is as in `LinUCB`; a `delta` that is not said is 1/T or 0.01, as there. It needs fixed arms, and
     as a base of `Infex` data="own": what it promises is for arms that were fixed before their rewards. It is
@@ -87,13 +88,14 @@ class PhasedElimination(StatefulPolicy):
         places = posterior.places.tolist()
         if state is None or not any(quota.left for quota in state.quotas):
             state = self._phase(posterior, state)
-        due = [quota for quota in state.quotas if quota.left and quota.place in places]
+        shown, quotas = set(places), state.quotas
+        due = [n for n, quota in enumerate(quotas) if quota.left and quota.place in shown]
         if not due:
             active = [arm for arm, place in enumerate(places) if place not in state.eliminated]
             return max(active or range(len(places)), key=posterior.estimate), state
-        chosen = max(due, key=lambda quota: (quota.left / quota.pulls, -quota.place))
-        quotas = tuple(quota._replace(left=quota.left - (quota is chosen)) for quota in state.quotas)
-        return places.index(chosen.place), state._replace(quotas=quotas)
+        n = max(due, key=lambda n: (quotas[n].left / quotas[n].pulls, -quotas[n].place))
+        chosen = quotas[n]._replace(left=quotas[n].left - 1)
+        return places.index(chosen.place), state._replace(quotas=(*quotas[:n], chosen, *quotas[n + 1 :]))
 
     def _phase(self, posterior: Posterior, last: PhaseState | None) -> PhaseState:
         """The next phase: the arms that are left, and their pulls."""

@@ -166,8 +166,9 @@ class LinTS(Sampler, ParameterSampling):
     """Plays the best arm of a sampled parameter theta + scale v V^-1/2 eta.
 
     The `inflation` names v. "abeille" is beta, the radius of `LinUCB` (Abeille and Lazaric, 2017; Lee and Oh,
-    2025). "agrawal" is noise sqrt(9 d log(t/delta)) (Agrawal and Goyal, 2013). None is the noise: what most
-    people run, and for which some problems have linear regret (Hamidi and Bayati, 2020).
+    2025). "agrawal" is noise sqrt(9 d log(t/delta)) (Agrawal and Goyal, 2013, as on arXiv, where T is in the
+    place of t, which is ours; the proceedings have 24/epsilon log(1/delta) for 9 log). None is the noise:
+    what most people run, and for which some problems have linear regret (Hamidi and Bayati, 2020).
 
     eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The
     probability of the arm that is played is not known, unless it is asked for: with `law`, each round

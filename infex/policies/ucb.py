@@ -39,9 +39,10 @@ class Confidence:
     said (None) is 1/T where a horizon T is known, as in `play` and in sweeps, and 0.01 elsewhere, as in a
     `Bandit`. `scale` is for choosing alone: practice explores with far less than 1, and intervals stay.
 
-    With `radius="mixture"`, beta = sqrt(noise^2 (alpha + 2 log(1/delta)) + penalty bound^2) (Flynn, Reeb,
-    Kandemir and Peters, 2023): the same promise, and strictly smaller where neither part is 0. The "sum" is
-    that of Lee and Oh (2025).
+    With `radius="mixture"`, beta = sqrt(noise^2 (alpha + 2 log(1/delta)) + penalty bound^2): the same
+    promise, and strictly smaller where neither part is 0. It follows from the tail bound of Flynn, Reeb,
+    Kandemir and Peters (2023, AMM-UCB) for a mixture of N(0, noise^2/penalty I), in a few lines that are
+    ours. The "sum" is that of Lee and Oh (2025).
     """
 
     noise: float = 1.0

@@ -277,3 +277,32 @@ def test_directions_and_odds() -> None:
     np.testing.assert_allclose(probabilities(odds)[1:], 1.0 / (1.0 + np.exp(-odds[1:])))
     assert probabilities(odds)[0] == 0.0
     assert odds[0] == -1000.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), dim=st.integers(1, 5), arms=st.integers(1, 9), told=st.integers(0, 30))
+def test_covariances_are_those_of_a_dense_inverse(seed: int, dim: int, arms: int, told: int) -> None:
+    """With a run under way, and none."""
+    rng = np.random.default_rng(seed)
+    columns = unit(rng, dim, arms)
+    ridge, v = Ridge(columns), np.eye(dim)
+    for arm in [*rng.integers(arms, size=told), *([0] * (told % 5))]:
+        ridge.learn(int(arm), 1.0)
+        v += np.outer(columns[:, arm], columns[:, arm])
+    dense = columns.T @ np.linalg.solve(v, columns)
+    found = [RidgePosterior(ridge).covariances(arm) for arm in range(arms)]
+    np.testing.assert_allclose(found, dense, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), dim=st.integers(1, 5), arms=st.integers(1, 9), count=st.integers(0, 7))
+def test_maxima_of_samples_are_those_of_the_samples_one_by_one(
+    seed: int, dim: int, arms: int, count: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    ridge = Ridge(unit(rng, dim, arms))
+    for arm in rng.integers(arms, size=6):
+        ridge.learn(int(arm), float(rng.normal()))
+    posterior, directions = RidgePosterior(ridge), rng.normal(size=(count, dim))
+    expected = [posterior.perturbed(0.7, direction).max() for direction in directions]
+    assert posterior.sampled_maxima(0.7, directions).tolist() == expected

@@ -1,5 +1,6 @@
 """Exact laws: the probabilities that a policy tells are those of its definition, and those of its draws."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docs.building import pages
 from infex import Bandit, LinUCB
 from infex.arrays import Floats
 from infex.core.laws import least_ratio
@@ -14,6 +16,7 @@ from infex.lab import optimal_design
 from infex.models import Posterior
 from infex.models.ridge import RidgeModel
 from infex.policies import LinIDS, LinMED, RandLinUCB, SpannerIGW
+from infex.registry import parse
 from infex.testing.reference import Pull, SlowRidge, slow_law, slow_least_ratio
 from tests.alike import probability
 
@@ -128,6 +131,62 @@ def test_linmed_halves_what_is_not_greedy_between_a_design_and_all_arms() -> Non
     long = Bandit(np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1], [0.0, 0.0]]), LinUCB()).posterior()
     law = LinMED(greedy_share=0.6).probabilities(1, long)
     np.testing.assert_allclose(law, [0.6 + 0.1 + 0.05, 0.1 + 0.05, 0.05, 0.05])
+
+
+@given(seed=st.integers(0, 10**6), told=st.sampled_from([0, 3, 40]), share=st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_the_law_of_linmed_depends_on_the_space_of_the_arms_alone(seed: int, told: int, share: float) -> None:
+    """Arms of a plane, and the same within four dimensions."""
+    rng = np.random.default_rng(seed)
+    plane = np.column_stack([np.full(6, 0.6), rng.uniform(-0.5, 0.5, 6)])
+    turned = plane @ np.linalg.qr(rng.normal(size=(4, 2)))[0].T
+    rewards, arms = rng.choice([-1.0, 1.0], size=told).tolist(), rng.integers(6, size=told).tolist()
+    laws = []
+    for board in (plane, turned):
+        bandit = Bandit(board, LinMED(greedy_share=share, delta=1.0, bound=0.0))
+        bandit.learn(arms=arms, rewards=rewards)
+        laws.append(bandit.policy.probabilities(1, bandit.posterior()))  # type: ignore[attr-defined]
+    np.testing.assert_allclose(laws[0], laws[1], atol=1e-6)
+    assert laws[0][bandit.posterior().greedy] >= share - 1e-12  # so a schedule thins it a second time
+
+
+def test_linmed_designs_arms_by_their_span_and_not_about_their_centre() -> None:
+    """Arms on a line that misses 0 span a plane, which takes two of them; about their centre one would do."""
+    line = np.column_stack([np.full(6, 0.6), np.linspace(-0.5, 0.4, 6), np.zeros(6)])
+    law = LinMED(greedy_share=0.0).probabilities(1, Bandit(line, LinMED()).posterior())
+    np.testing.assert_allclose(law - 1 / 12, [0.25, 0, 0, 0, 0, 0.25], atol=1e-9)
+
+
+PAGE = pages.DOCS / "api" / "policies.md"
+ON_THE_PAGE = " ".join(re.findall(r"```{names} [\w.]+\n(.*?)\n```", PAGE.read_text(), re.DOTALL)).split()
+SETTINGS = {
+    "EXP2": "EXP2(rate=0.1)",
+    "ExploreThenCommit": "ExploreThenCommit(rounds=9)",
+    "Infex": "Infex(LinMED, jittered(3))",
+    "LinIMED": "LinIMED(variant=3)",
+    "Softened": "Softened(RandLinUCB)",
+    "SpannerIGW": "SpannerIGW(rate=30)",
+    "SupLinUCB": "SupLinUCB(horizon=90, noise=0.1)",
+}
+NOT_KNOWN = {"GaussianTS", "HybridTS", "LinPHE", "LinTS", "OptimisticTS", "TSUCB", "WeightedBootstrap"}
+OF_CHANGING_ARMS = {"ContextReduction"}  # its law is that of its base
+
+
+@pytest.mark.parametrize("name", sorted(set(ON_THE_PAGE) - OF_CHANGING_ARMS))
+@pytest.mark.parametrize("told", [0, 1, 25])
+def test_a_law_adds_up_to_one_before_any_reward_and_after_some(name: str, told: int) -> None:
+    for seed, (arms, dim) in enumerate([(1, 1), (4, 2), (9, 5)]):
+        rng = np.random.default_rng(seed)
+        board = rng.uniform(-1, 1, size=(arms, dim)) / dim
+        bandit = Bandit(board, parse(SETTINGS.get(name, name)), seed=seed)
+        for _ in range(told):
+            bandit.tell(bandit.ask(), float(rng.choice([-1.0, 1.0])))
+        law = [probability(bandit.policy, told + 1, bandit.posterior(), arm) for arm in range(arms)]
+        if name in NOT_KNOWN or (name == "EnsembleSampling" and told == 0):
+            assert law == [None] * arms
+        else:
+            assert sum(chance for chance in law if chance is not None) == pytest.approx(1.0)
+            assert all(chance is not None and -1e-12 <= chance <= 1 + 1e-12 for chance in law)
 
 
 # designs

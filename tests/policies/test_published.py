@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, Greedy, LinTS, features
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features
 from infex.errors import InvalidSetting, NotKept
 from infex.lab import optimal_design, play
 from infex.lab.environments import changing, gaussian
@@ -19,6 +19,7 @@ from infex.policies import (
     PhasedElimination,
     SupLinUCB,
     WeightedBootstrap,
+    WeightedOFUL,
 )
 from infex.policies.ensemble import semidefinite_root
 from infex.registry import parse
@@ -172,6 +173,51 @@ def test_linimed_2_is_linimed_1_at_the_radius_of_the_theory() -> None:
     instance = gaussian(dim=4, arms=10, seed=2)
     runs = [play(instance, LinIMED(variant=variant), 300, record=True) for variant in (1, 2)]
     np.testing.assert_array_equal(runs[0].arms, runs[1].arms)
+
+
+def test_drawn_rewards_of_perturbed_history_have_no_mean() -> None:
+    """Arms without a constant feature could not carry one: the mean score is the estimate over 1 + scale."""
+    posterior, rng = learnt(LinPHE(), 80).posterior(), np.random.default_rng(4)
+    scores = np.array([LinPHE(scale=0.5).sampled(1, posterior, rng) for _ in range(4000)])
+    error = scores.std(axis=0) / np.sqrt(4000)
+    assert np.all(np.abs(scores.mean(axis=0) - posterior.estimates / 1.5) < 5 * error)
+
+
+@pytest.mark.parametrize("schedule", [every(1), every(20)], ids=repr)
+def test_pulls_of_a_phase_are_interleaved(schedule: Any) -> None:
+    """An unfinished phase has played every arm of its design as much as it should, within one pull."""
+    policy = PhasedElimination()
+    bandit, played = Bandit(ARMS, Infex(policy, schedule, data="own"), seed=1), np.zeros(4)
+    quotas = np.array(policy.pulls(1, optimal_design(ARMS), dim=2, arms=4))
+    for _ in range(900):
+        decision = bandit.ask()
+        bandit.tell(decision, 0.0)
+        if decision.explored and played.sum() < quotas.sum():
+            played[decision.arm] += 1
+            assert np.all(np.abs(played - played.sum() * quotas / quotas.sum()) <= 1.0)
+    assert played.sum() == min(quotas.sum(), 900 // schedule.period)
+
+
+def test_the_radius_of_bernstein_is_so_wide_that_the_widest_arm_is_played() -> None:
+    posterior, wide = learnt(LinUCB(), 400).posterior(), WeightedOFUL(bound=0.0)
+    assert wide.confidence_radius(posterior) > 20 * LinUCB(bound=0.0).confidence_radius(posterior)
+    bandit = Bandit(ARMS, WeightedOFUL(), seed=1)
+    for n in range(300):
+        decision = bandit.ask()
+        widths = bandit.posterior().widths
+        assert widths[decision.arm] >= 0.95 * widths.max()
+        bandit.tell(decision, 1.0 if n % 3 else -1.0)
+
+
+def test_a_sampled_maximum_of_few_samples_may_lie_below_the_best_estimate() -> None:
+    posterior, rng = learnt(Greedy(), 40).posterior(), np.random.default_rng(2)
+    below = []
+    for samples in (1, 100):
+        policy = TSUCB(samples=samples)
+        scores = [policy.sampled(1, posterior, rng)[posterior.greedy] for _ in range(400)]
+        below.append(np.mean(np.array(scores) > 0.0))  # -(f - x'theta)/|x| of the greedy arm
+    assert below[0] > 0.15
+    assert below[1] < 0.3 * below[0]
 
 
 @pytest.mark.slow
