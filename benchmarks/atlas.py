@@ -26,7 +26,6 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
     """The figures that the page shows."""
     columns = [column for column in found.columns if column[0] in (ALONE, "every(20)")]
     first = found.bases[0].name
-    time = found.microseconds(first)
     return [
         {
             "title": "Over all bases.",
@@ -58,14 +57,13 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
         {
             "title": "The bases.",
             "note": f"Regret in multiples of that of {first} alone, as geometric means over the problems "
-            "that all play, and the time of a round alone in multiples of its.",
-            "columns": ["base", "Theorem 1", "law", "time", *(f"{one}, {two}" for one, two in columns)],
+            "that all play.",
+            "columns": ["base", "Theorem 1", "law", *(f"{one}, {two}" for one, two in columns)],
             "rows": [
                 [
                     base.name,
                     base.coverage,
                     base.law,
-                    f"{found.microseconds(base.name) / time:,.2g}",
                     *(_text(found.relative(base.name, *column)) for column in columns),
                 ]
                 for base in found.bases

@@ -528,7 +528,7 @@ def atlas(
     infex lab atlas --seeds 100 --horizon 1e5 --engine dask --scheduler tcp://head:8786
 
     The folder gets atlas.html, atlas.csv and the runs of each problem. Played again, it goes on with what is
-    missing. With --tune, each base is also played alone and under every(20) at the best of four settings,
+    missing. With --tune, each base is also played alone and under every(20) at the best of five settings,
     chosen on other seeds. A base that cannot play a problem is left out there, with the reason; runs that
     fail in any other way make the exit code 1.
     """

@@ -11,7 +11,7 @@ from infex.lab.paper import PAPER_DIMS
 
 ALONE = "alone"  # the base decides in every round
 TUNED_SCHEDULES = (ALONE, "every(20)")  # for which settings are chosen
-SCALES = (0.1, 0.2, 0.5)  # that are tried beside the published setting, where that is not far too wide
+SCALES = (0.03, 0.1, 0.2, 0.5)  # that are tried beside the published setting, where that is not far too wide
 
 Coverage = Literal["covered", "not covered", "silent", "of yours"]
 Law = Literal["exact", "drawn", "of yours"]
@@ -70,7 +70,7 @@ BASES = (
     Base(
         "LinTS, Agrawal's scale",
         "LinTS(inflation=agrawal)",
-        _scaled("LinTS(inflation=agrawal)", values=(0.02, 0.05, 0.2)),
+        _scaled("LinTS(inflation=agrawal)", values=(0.005, 0.02, 0.05, 0.2)),
         "silent",
         "Agrawal and Goyal (2013) bound it by sqrt(T)",
         "drawn",
@@ -104,7 +104,7 @@ BASES = (
     Base(
         "LinPHE",
         "LinPHE",
-        _scaled("LinPHE", values=(0.05, 0.1, 0.25)),
+        _scaled("LinPHE", values=(0.02, 0.05, 0.1, 0.25)),
         "silent",
         "Kveton et al. (2019) bound it by sqrt(T)",
         "drawn",
@@ -130,7 +130,7 @@ BASES = (
     Base(
         "SpannerIGW",
         "SpannerIGW",
-        _scaled("SpannerIGW", "rate", (100, 400, 1600)),
+        _scaled("SpannerIGW", "rate", (100, 400, 1600, 6400)),
         "not covered",
         "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
         "exact",
@@ -139,7 +139,7 @@ BASES = (
     Base(
         "EXP2",
         "EXP2",
-        _scaled("EXP2", "rate", (0.02, 0.05, 0.1)),
+        _scaled("EXP2", "rate", (0.01, 0.02, 0.05, 0.1)),
         "not covered",
         "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
         "exact",
@@ -147,7 +147,7 @@ BASES = (
     Base(
         "WeightedOFUL",
         "WeightedOFUL",
-        _scaled("WeightedOFUL", values=(0.002, 0.005, 0.02)),
+        _scaled("WeightedOFUL", values=(0.0005, 0.002, 0.005, 0.02)),
         "silent",
         "Zhou et al. (2021) bound it by sqrt(T)",
         "exact",

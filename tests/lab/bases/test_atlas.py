@@ -19,13 +19,14 @@ import infex
 from infex import lab
 from infex.cli.main import main
 from infex.errors import InfexError, InvalidSetting
-from infex.lab.bases.atlas import FIRST_TUNING_SEED, Atlas, Place, atlas
-from infex.lab.bases.catalogue import ALONE, BASES, PROBLEMS, SCHEDULES, Base
+from infex.lab.bases.atlas import FIRST_TUNING_SEED, Atlas, Cell, Place, Setting, atlas
+from infex.lab.bases.catalogue import ALONE, BASES, PROBLEMS, SCHEDULES, Base, Problem
 from infex.registry import parse
 from tests.lab.reports import browser
 
 HORIZON, SEEDS = 120, 13
 EASY, CONTEXTS = "gaussian(dim=3, arms=6)", "changing(dim=3, arms=4)"
+COLUMNS: list[tuple[str, Setting]] = [(ALONE, "tuned"), ("every(20)", "published")]
 NAMES = ["LinUCB", "RandLinUCB", "LinPHE", "SupLinUCB", "Uniform"]
 
 
@@ -106,11 +107,31 @@ def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
         relative = played.relative(name, "every(20)", "tuned")
         assert relative.value == pytest.approx(math.prod(told) ** 0.5)
     assert [played.problems[place].name for place in played.common] == [EASY, "d = 10, K = 10"]
-    apart = []
-    for problem in (EASY, "d = 10, K = 10"):
-        low, high = np.quantile([math.log(means[Place(problem, name, ALONE)]) for name in NAMES], (0.1, 0.9))
-        apart.append(high - low)
-    assert played.spread(ALONE).value == pytest.approx(math.exp(np.mean(apart)))
+
+
+def test_noise_of_means_is_taken_off_the_spread_of_bases() -> None:
+    rng, names = np.random.default_rng(3), [f"base {place}" for place in range(11)]
+    true = 2.0 ** np.linspace(
+        0.0, 1.0, 11
+    )  # so that the factor between the 10th and the 90th of 100 is 2^0.8
+    found, problems = [], ("one", "two", "three")
+    for _ in range(30):
+        cells = {
+            Place(problem, name, schedule): Cell(name, mean * rng.exponential(1.0, 25), 1.0, math.nan, 1.0)
+            for problem in problems
+            for name, mean in zip(names, true, strict=True)
+            for schedule in (ALONE, "every(5)")
+        }
+        made = Atlas(
+            tuple(Base(name, name) for name in names), tuple(Problem(each, each) for each in problems),
+            ("every(5)",), 100, tuple(range(25)), False, cells, {},
+        )  # fmt: skip
+        found.append(made.spread(ALONE))
+        assert found[-1].low <= found[-1].value <= found[-1].high
+    values = np.log([each.value for each in found])
+    assert abs(values.mean() - 0.8 * math.log(2.0)) < 0.08
+    held = sum(each.low <= 2.0**0.8 <= each.high for each in found)
+    assert held >= 24
 
 
 def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
@@ -138,13 +159,13 @@ def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
     ]
     assert uniform.value == pytest.approx(math.prod(ratios) ** 0.5)
     (rank,) = (figure for words, figure in found.items() if "rank correlation" in words)
-    logs = {place: math.log(mean) for place, mean in means.items()}
+    log = {place: math.log(mean) for place, mean in means.items()}
     taken = [
         [
-            sum(logs[Place(p, name, ALONE)] - logs[Place(p, name, schedule, setting)] for p in common)
+            sum(log[Place(p, name, ALONE)] - log[Place(p, name, *column)] for p in common)
             for name in NAMES[:-1]
         ]
-        for schedule, setting in [(ALONE, "tuned"), ("every(20)", "published")]
+        for column in COLUMNS
     ]
     assert rank.value == pytest.approx(scipy.stats.spearmanr(*taken).statistic)
     assert -1.0 <= rank.low <= rank.value <= rank.high <= 1.0
@@ -228,7 +249,7 @@ def test_what_no_atlas_can_be_of_is_refused_by_name(given: Any, words: str) -> N
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
 def test_the_law_of_a_base_is_known_exactly_if_the_atlas_says_so(base: Base) -> None:
-    assert len({*base.settings}) == len(base.settings) in (1, 4)
+    assert len({*base.settings}) == len(base.settings) in (1, 5)
     problem = lab.environments.gaussian(dim=3, arms=6, seed=2)
     run = lab.play(problem, parse(base.published), 60, seed=1)
     assert run.horizon == 60
