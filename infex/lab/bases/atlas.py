@@ -45,7 +45,6 @@ DRAWS = 1000
 REFUSAL = re.compile(r"^infex\.errors\.\w+: (.+)$", re.MULTILINE)
 
 Setting = Literal["published", "tuned"]
-SETTINGS: tuple[Setting, ...] = ("published", "tuned")
 
 
 class Place(NamedTuple):
@@ -208,11 +207,11 @@ class Atlas:
         """On how many pairs of base and problem a schedule "gains", "loses", or neither can be told.
 
         Each pair by its own interval of 95 %: of 40 pairs without any gain, one would be said to gain, and
-        one to lose.
+        one to lose. At tuned settings, bases without a setting to tune are left out.
         """
         found = {"gains": 0, "loses": 0, "cannot be told": 0}
         for problem in self.problems:
-            for base in self.bases:
+            for base in (base for base in self.bases if base.others or setting == "published"):
                 place = Place(problem.name, base.name, schedule, setting)
                 if place in self.cells and place._replace(schedule=ALONE) in self.cells:
                     gain = self.gain(place)
@@ -250,23 +249,27 @@ class Atlas:
             uniform = logs[..., self._base("Uniform")] - np.median(logs, axis=2)
             words = f"The regret of uniform exploration under {schedule}, over that of the median base, is"
             found.append(Statement(words, _geometric(uniform)))
-        for setting in SETTINGS:
-            if {(schedule, setting), (ALONE, setting)} <= set(self.columns):
-                logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[:, self.common]
-                words = f"With bases at their {setting} settings, regret under {schedule} over that alone is"
-                found.append(Statement(words, _geometric(logs.reshape(len(logs), -1))))
-        if (schedule, "tuned") in self.columns:
+        gained = (self._logs_of(schedule) - self._logs_of(ALONE))[:, self.common]
+        words = f"With all bases at their published settings, regret under {schedule} over that alone is"
+        found.append(Statement(words, _geometric(_joined(gained))))
+        tunable = [place for place, base in enumerate(self.bases) if base.others]
+        if (schedule, "tuned") in self.columns and tunable:
+            words = f"With the {len(tunable)} bases that can be tuned at their {{}} settings, that is"
+            found.append(Statement(words.format("published"), _geometric(_joined(gained[..., tunable]))))
+            left = (self._logs_of(schedule, "tuned") - self._logs_of(ALONE, "tuned"))[:, self.common]
+            found.append(Statement(words.format("tuned"), _geometric(_joined(left[..., tunable]))))
+        if (schedule, "tuned") in self.columns and len(tunable) > 1:
             words = (
-                "The rank correlation over bases of what tuning takes from their regret alone, and what "
-                f"{schedule} takes from it at published settings, is"
+                "The rank correlation over these bases of what tuning takes from their regret alone and what "
+                f"{schedule} takes from it at published settings is"
             )
-            found.append(Statement(words, self._excess_and_gain(schedule)))
+            found.append(Statement(words, self._excess_and_gain(schedule, tunable)))
         return found
 
-    def _excess_and_gain(self, schedule: str) -> Interval:
+    def _excess_and_gain(self, schedule: str, bases: list[int]) -> Interval:
         """Spearman's correlation over bases of log excess and log gain, each a mean over common problems."""
         alone, tuned, scheduled = (
-            logs[:, self.common].mean(axis=1)
+            logs[:, self.common].mean(axis=1)[:, bases]
             for logs in (self._logs_of(ALONE), self._logs_of(ALONE, "tuned"), self._logs_of(schedule))
         )
         ranks = [np.argsort(np.argsort(each, axis=1), axis=1) for each in (alone - tuned, alone - scheduled)]
@@ -302,8 +305,13 @@ class Atlas:
         return list(files)
 
 
+def _joined(logs: Floats) -> Floats:
+    """Figures of problems and bases in one row for each draw."""
+    return logs.reshape(len(logs), -1)
+
+
 def _geometric(logs: Floats) -> Interval:
-    """exp of the mean over problems, (1 + draws, problems), with its interval."""
+    """exp of the mean of logarithms in a row, (1 + draws, logarithms), with its interval."""
     if not logs.shape[1]:
         return Interval(math.nan, math.nan, math.nan)
     return _interval(np.exp(logs.mean(axis=1)))

@@ -42,7 +42,8 @@ PROBLEMS: dict[str, Callable[..., Any]] = {
     make.__name__: make
     for make in (
         gaussian, changing, lower_bound, sparse, sphere, near_ties, collinear, many_arms, misspecified,
-        contextual, kernel,
+        kernel,
+        contextual,
     )
 }  # fmt: skip
 
