@@ -7,11 +7,12 @@ import json
 from docs.building.pages import DOCS
 
 
-def write(file: str, _: list[str]) -> str:
-    """The tables of a file in docs/measured, and below them the date and versions."""
+def write(file: str, titles: list[str]) -> str:
+    """The tables of a file in docs/measured, or those of some titles, and below them date and versions."""
     found = json.loads((DOCS / "measured" / file).read_text())
+    by_title = {each["title"]: each for each in found["tables"]}
     made = f"Measured on {found['date']}: {found['how']} {versions(found['versions'])}."
-    return "\n\n".join([*(table(each) for each in found["tables"]), made])
+    return "\n\n".join([*(table(by_title[title]) for title in titles or by_title), made])
 
 
 def table(found: dict[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from infex.errors import ForeignFolder, InvalidSetting
 
 if TYPE_CHECKING:
     from infex.lab import Results, Sweep
+    from infex.lab.results import Cell
     from infex.lab.verification import Finding
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -293,8 +295,16 @@ def _list_runs(title: str, runs: Sequence[str], most: int, err: bool = False) ->
         click.echo("\n  ".join([f"\n{title}:", *runs[:most], *more]), err=err)
 
 
+def counted(results: Results, cell: Cell, policy: str) -> str:
+    """Mean numbers of exploring rounds and of deviations; nothing without a schedule."""
+    different = float(results.deviations(cell, policy).mean())
+    if math.isnan(different):
+        return ""
+    return f"{results.explored(cell, policy).mean():,.0f}, {different:,.0f}"
+
+
 def show(results: Results) -> None:
-    """Prints mean regret and median time, two tables for each dimension."""
+    """Prints mean regret, how often schedules explored and median time: a table of each for a dimension."""
     import numpy as np
     from rich.console import Console
 
@@ -304,20 +314,24 @@ def show(results: Results) -> None:
             console.print(f"#{place}: {results.title(cell)}", highlight=False, markup=False)
     for dim in sorted({cell.dim for cell in results.cells}):
         cells = [cell for cell in results.cells if cell.dim == dim]
-        head, regrets, times = ["policy"], [], []
+        head, regrets, counts, times = ["policy"], [], [], []
         for cell in cells:
             shape = f"K = {cell.arms}" + ("" if cell.horizon is None else f", T = {cell.horizon:,}")
             head.append(shape if results.shapes_are_distinct else f"#{results.cells.index(cell) + 1}")
         for policy in results.policies:
             regrets.append([policy])
+            counts.append([policy])
             times.append([policy])
             for cell in cells:
                 is_played = results.has(cell, policy)
                 regret = results.spread(cell, policy) if is_played else None
                 mean_std = regret and f"{number(regret.mean, ',.0f')} ± {number(regret.std, ',.0f')}"
                 regrets[-1].append(mean_std or "")
+                counts[-1].append(counted(results, cell, policy) if is_played else "")
                 times[-1].append(f"{1e3 * np.median(results.seconds(cell, policy)):.2f}" if is_played else "")
         show_table(console, f"d = {dim}: final regret, mean ± std", head, regrets)
+        if scheduled := [row for row in counts if any(row[1:])]:
+            show_table(console, f"d = {dim}: rounds explored, and those not greedy, means", head, scheduled)
         show_table(console, f"d = {dim}: milliseconds a run, median", head, times)
 
 

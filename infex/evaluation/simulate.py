@@ -17,7 +17,7 @@ from infex.evaluation.intervals import Bounds, standard_error, student
 from infex.evaluation.model import LogAnalysis, analyse
 from infex.lab.environments.instances import OfferSets
 from infex.lab.planner.beliefs import Belief, PlannedProblem
-from infex.lab.simulation import play_many
+from infex.lab.simulation import Run, play_many
 from infex.logs import Log
 from infex.policies.base import Policy
 from infex.registry import parse
@@ -35,12 +35,14 @@ class Simulation:
     `rewards[name]` has the mean reward a round in each problem. They rest on rewards that are linear, which
     the correction of `evaluate(..., estimator="dr")` tests.
 
-    `explored` is the mean number of exploring rounds by name, `best` the reward of the best arm in each
+    `explored` is the mean number of exploring rounds by name, `deviations` that of those among them in which
+    the arm was not the greedy one (None without a schedule), `best` the reward of the best arm in each
     problem; `horizon`, `confidence` and `noise` are those of `simulate`.
     """
 
     rewards: Mapping[str, Floats]
     explored: Mapping[str, float]
+    deviations: Mapping[str, float | None]
     horizon: int
     confidence: float
     noise: float
@@ -86,6 +88,7 @@ class Simulation:
                 "high": self.mean(name).high,
                 "wins": self.wins(name),
                 "explored": self.explored[name],
+                "deviations": self.deviations[name],
             }
             for name, values in self.rewards.items()
         ]
@@ -98,9 +101,11 @@ class Simulation:
         ]
         for name, values in self.rewards.items():
             found = self.mean(name)
+            deviations = self.deviations[name]
+            of_them = "" if deviations is None else f", {deviations:,.0f} of them not the greedy arm"
             lines.append(
                 f"{name.ljust(size)}  {values.mean():.4g} [{found.low:.4g}, {found.high:.4g}] a round, best "
-                f"in {self.wins(name):.0%} of problems, {self.explored[name]:,.0f} explorations"
+                f"in {self.wins(name):.0%} of problems, {self.explored[name]:,.0f} explorations{of_them}"
             )
         return "\n".join(lines)
 
@@ -152,11 +157,18 @@ def simulate(
             name: best - np.array([run.regret for run in runs]) / rounds for name, runs in played.items()
         },
         explored={name: float(np.mean([run.explored for run in runs])) for name, runs in played.items()},
+        deviations={name: _deviations(runs) for name, runs in played.items()},
         horizon=rounds,
         confidence=analysis.confidence,
         noise=analysis.model.noise,
         best=best,
     )
+
+
+def _deviations(runs: list[Run]) -> float | None:
+    """The mean number of exploring rounds that did not play the greedy arm; None without a schedule."""
+    counts = [run.different for run in runs if run.different is not None]
+    return float(np.mean(counts)) if counts else None
 
 
 def _problems(analysis: LogAnalysis, numbers: range, seed: int) -> tuple[list[PlannedProblem], Floats]:

@@ -192,7 +192,8 @@ def _ols_bandit_claim(results: Results) -> Verdict:
         pairs = [(f"Infex({base}, every(5))", name) for base in BASES]
         for cell in _telling(results, pairs):
             mean, median = (_all_below(results, cell, pairs, average) for average in (np.mean, np.median))
-            if float(np.mean(results.explored(cell, name))) > 0.5:
+            horizon = cell.horizon or results.finals["horizon"][0].as_py()
+            if float(np.mean(results.explored(cell, name))) > 0.5 * horizon:
                 judged[cell] = mean, median
             else:
                 rest[cell] = mean

@@ -56,7 +56,8 @@ Naming = str | Callable[[Run], str]
 PROBLEM_COLUMNS = ("environment", "dim", "arms", "horizon")
 REGRET_COLUMNS = ("regret_mean", "regret_low", "regret_high")
 SUMMARY_COLUMNS = (
-    *PROBLEM_COLUMNS, "policy", "instances", *REGRET_COLUMNS, "regret_std", "regret_median", "seconds_median",
+    *PROBLEM_COLUMNS, "policy", "instances", *REGRET_COLUMNS, "regret_std", "regret_median", "explored_mean",
+    "different_mean", "seconds_median",
 )  # fmt: skip
 TEST_COLUMNS = (
     *PROBLEM_COLUMNS, "policy", "against", "pairs", "mean", "low", "high", "median", "below", "p", "p_holm",
@@ -362,10 +363,16 @@ class Results:
         """Computation time of each run, by seed."""
         return self._column("seconds", cell, policy)
 
-    def explored(self, cell: Cell, policy: str | Policy) -> Floats:
-        """The share of its rounds in which each run explored, by seed."""
-        counts, horizons = (self._column(name, cell, policy) for name in ("explored", "horizon"))
-        return np.asarray(counts / horizons)
+    def explored(self, cell: Cell, policy: str | Policy) -> Integers:
+        """In how many rounds each run explored, by seed."""
+        return self._column("explored", cell, policy)
+
+    def deviations(self, cell: Cell, policy: str | Policy) -> Floats:
+        """In how many of these each run played another arm than the greedy one, by seed.
+
+        NaN where there is no schedule: then nobody asked for the greedy arm.
+        """
+        return self._column("different", cell, policy).astype(np.float64)
 
     def _column(self, name: str, cell: Cell, policy: str | Policy) -> NDArray[Any]:
         return np.asarray(self.finals[name].to_numpy()[self._of(cell, policy)])
@@ -564,17 +571,21 @@ class Results:
         return cell.environment, cell.dim, cell.arms, cell.horizon or self.finals["horizon"][0].as_py()
 
     def summary(self) -> Table:
-        """One row for each cell and policy: final regret with its interval and spread, and computation time.
+        """One row for each cell and policy: regret with its interval and spread, explorations, and time.
 
         Rows are in the order of the sweep. Intervals are bootstrap-t. One run has no standard deviation, and
-        fewer than 12 have no interval (null).
+        fewer than 12 have no interval (null). `explored_mean` is in how many rounds of a run the base
+        decided, and `different_mean` in how many of these the arm was not the greedy one: null for a policy
+        without a schedule.
         """
         rows = []
         for cell in self.cells:
             for policy in self.played(cell):
                 count, _, std, median = self.spread(cell, policy)
                 seconds = float(np.median(self.seconds(cell, policy)))
-                figures = (*self.interval(cell, policy), std, median, seconds)
+                counts = (self.explored(cell, policy), self.deviations(cell, policy))
+                means = [float(np.mean(each)) for each in counts]
+                figures = (*self.interval(cell, policy), std, median, *means, seconds)
                 rows.append((*self._problem(cell), policy, count, *figures))
         return Table.of(SUMMARY_COLUMNS, rows)
 

@@ -121,7 +121,9 @@ class Score(NamedTuple):
 
     `low` and `high` bound an interval of 95 % between quantiles of seeds drawn again (percentile bootstrap),
     the best entrant chosen anew each time; NaN with fewer than 12 seeds. `regret` is the mean,
-    `milliseconds` the median time of a run. A policy with runs that `failed` has no score (NaN): the runs
+    `milliseconds` the median time of a run. `explored` and `deviations` are the mean numbers of rounds in
+    which the base of a schedule decided, and of those whose arm was not the greedy one; NaN without a
+    schedule. A policy with runs that `failed` has no score (NaN): the runs
     that are left may be the ones that went well.
     """
 
@@ -132,6 +134,8 @@ class Score(NamedTuple):
     high: float
     regret: float
     milliseconds: float
+    explored: float
+    deviations: float
     failed: int = 0
 
 
@@ -163,7 +167,11 @@ def scores(results: Results) -> list[Score]:
             score, low, high, regret = figures.get(name, [math.nan] * 4)
             seconds = float(np.median(results.seconds(cell, name))) if name in figures else math.nan
             failed = runs - (regrets[name].size if name in regrets else 0)
-            found.append(Score(name, cell.environment, score, low, high, regret, 1e3 * seconds, failed))
+            deviations = float(results.deviations(cell, name).mean()) if name in figures else math.nan
+            scheduled = not math.isnan(deviations)
+            explored = float(results.explored(cell, name).mean()) if scheduled else math.nan
+            measured = (regret, 1e3 * seconds, explored, deviations)
+            found.append(Score(name, cell.environment, score, low, high, *measured, failed))
     return found
 
 
@@ -268,7 +276,9 @@ def suite_page(results: Results, found: Sequence[Score]) -> str:
         f"<p>Each challenge has {len(results.about.get('seeds', ()))} seeds of {SUITE_HORIZON:,} rounds. A "
         "score of 1 is the mean regret of the challenge's best entrant, 0 that of uniform play; below 0 is "
         "worse than that. Intervals of 95 % come from drawing seeds again (percentile bootstrap); the best "
-        "entrant is chosen anew each time. A best of many looks better than it is.</p>",
+        "entrant is chosen anew each time. A best of many looks better than it is. Explored is the mean "
+        "number of rounds in which a schedule let its base decide, and deviations those of them in which the "
+        "base played another arm than the greedy one.</p>",
         "<h2>All in all</h2>",
         f"<p><b>{escape(note)}</b></p>" if note else "",
         chart(heat_map, "scores"),
@@ -290,11 +300,12 @@ def _challenge(name: str, found: Sequence[Score]) -> list[str]:
             text = _points(each.score)
             bars.append({"value": value, "low": low, "high": high, "name": each.policy, "text": text})
         if each.failed:
-            rows.append([_code(each.policy), f"{each.failed} runs failed", "", "", ""])
+            rows.append([_code(each.policy), f"{each.failed} runs failed", *[""] * 5])
         else:
             few = math.isnan(each.low)
             interval = "too few seeds" if few else f"{each.low:.2f} to {each.high:.2f}"
-            measured = [f"{each.regret:,.1f}", f"{each.milliseconds:,.2f}"]
+            counts = ["" if math.isnan(n) else f"{n:,.0f}" for n in (each.explored, each.deviations)]
+            measured = [f"{each.regret:,.1f}", *counts, f"{each.milliseconds:,.2f}"]
             rows.append([_code(each.policy), _points(each.score), interval, *measured])
     axis = {"label": "score (0: uniform play, 1: the best entrant)", "from": -0.02, "to": 1.02}
     return [
@@ -305,7 +316,7 @@ def _challenge(name: str, found: Sequence[Score]) -> list[str]:
             if each.name == name
         ),
         chart({"kind": "rows", "title": f"Scores: {name}", "x": axis, "rows": bars}),
-        table(("policy", "score", "95 %", "regret", "ms a run"), rows),
+        table(("policy", "score", "95 %", "regret", "explored", "deviations", "ms a run"), rows),
     ]
 
 

@@ -479,7 +479,10 @@ class Posterior:
         return self._reach.perturbed(scale, draw(self._known.draw_shape, rng, sampling))
 
     def sampled_maxima(self, scale: Radius, rng: np.random.Generator, count: int) -> Floats:
-        """The largest score of any arm in each of so many samples, (count,), as `perturbed` draws them."""
+        """The largest score of any arm in each of `count` samples, (count,), which `rng` draws.
+
+        Samples are those of `perturbed` with that `scale`.
+        """
         reach = self._reach
         if isinstance(reach, RidgePosterior) and not isinstance(scale, np.ndarray):
             return reach.sampled_maxima(scale, rng.standard_normal((count, *self._known.draw_shape)))

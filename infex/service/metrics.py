@@ -51,7 +51,7 @@ COUNTERS: list[Family] = [
      lambda figures: [([], figures["decisions"])]),
     ("infex_decisions_held_out", "Decisions for units that are held out.", [],
      lambda figures: [([], figures["held_out"]["decisions"])]),
-    ("infex_explorations", "Explorations planned, done, skipped, and really different.", ["what"],
+    ("infex_explorations", "Explorations planned, done, skipped; different: not the greedy arm.", ["what"],
      lambda figures: [([what], figures["exploration"][what]) for what in EXPLORATIONS]),
     ("infex_reasons", "Decisions by their reason, without those held out.", ["reason"],
      lambda figures: [([reason], count) for reason, count in figures["reasons"].items()]),

@@ -51,7 +51,8 @@ def test_reproduce_writes_all_that_it_promises(folder: Path) -> None:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
         "environment", "dim", "arms", "horizon", "policy", "instances",
-        "regret_mean", "regret_low", "regret_high", "regret_std", "regret_median", "seconds_median",
+        "regret_mean", "regret_low", "regret_high", "regret_std", "regret_median",
+        "explored_mean", "different_mean", "seconds_median",
     ]  # fmt: skip
     assert len(rows) == 2 * len(paper.policies())
     assert {row["policy"] for row in rows} == set(paper.policies())
@@ -423,7 +424,10 @@ def test_tables_cut_no_number_and_no_name(
     assert "\N{HORIZONTAL ELLIPSIS}" not in said
     assert "d = 2: final regret, mean \N{PLUS-MINUS SIGN} std\n" in said
     if width == 300:
-        assert said.count(policies[0]) == 2
+        assert said.count(policies[0]) == 3
+        counts = said.partition("rounds explored, and those not greedy, means")[2].partition("d = 2")[0]
+        assert counts.count("5,000, 1,666") == len(arms)
+        assert "Greedy" not in counts, "nothing is told of a policy without a schedule"
 
 
 def test_what_was_played_is_told_from_what_was_there(tmp_path: Path) -> None:

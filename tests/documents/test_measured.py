@@ -52,6 +52,20 @@ def test_a_table_has_a_row_for_each_library_and_says_when_and_with_what() -> Non
     assert all(f"{name} {version}" in text for name, version in RECORDED["versions"].items())
 
 
+def test_the_page_of_adaptive_schedules_shows_every_table_and_quotes_intervals_of_theirs_alone() -> None:
+    text = (pages.DOCS / "adaptive.md").read_text()
+    tables = json.loads((pages.DOCS / "measured" / "adaptive.json").read_text())["tables"]
+    blocks = re.findall(r"```\{measured\} adaptive\.json\n(.*?)\n?```", text, re.DOTALL)
+    titles = [title for block in blocks for title in block.splitlines()]
+    assert sorted(titles) == sorted(table["title"] for table in tables)
+    assert all(measured.write("adaptive.json", [title]).startswith(f"**{title}**") for title in titles)
+    cells = "\n".join(cell.replace("*", "") for table in tables for row in table["rows"] for cell in row)
+    quoted = re.findall(r"[+-]?\d[\d.,]* \[[^\]()]+\]", text)
+    assert len(quoted) > 10
+    for each in quoted:
+        assert each in cells, each
+
+
 @pytest.mark.compiled
 def test_regret_in_the_table_of_the_paper_is_what_the_page_itself_plays() -> None:
     page = pages.DOCS / "paper.md"

@@ -95,10 +95,17 @@ def test_simulated_rewards_are_those_of_runs_on_problems_from_the_posterior(chan
     found = evaluation.simulate(log, POLICIES, 300, worlds=6, seed=3, noise=0.2, bound=1.0)
     assert list(found) == ["often", "rare"]
     assert found.explored["rare"] == 6.0
+    rare = found.deviations["rare"]
+    assert rare is not None
+    assert 0.0 < rare <= 6.0
+    assert f"6 explorations, {rare:,.0f} of them not the greedy arm" in str(found)
     pair = found.compare("often", "rare")
     assert pair.difference == pytest.approx(float((found.rewards["often"] - found.rewards["rare"]).mean()))
     assert found.wins("often") + found.wins("rare") >= 1.0
     assert all((found.rewards[name] <= found.best + 1e-9).all() for name in found)
+    alone = evaluation.simulate(log, {"base": "LinUCB"}, 30, worlds=6, noise=0.2, bound=1.0)
+    assert alone.deviations == {"base": None}
+    assert str(alone).endswith("30 explorations"), "without a schedule nobody asks for the greedy arm"
     again = evaluation.simulate(log, POLICIES, 300, worlds=6, seed=3, noise=0.2, bound=1.0)
     assert again.rewards["rare"].tolist() == found.rewards["rare"].tolist()
     assert "6 problems like the log's, 300 rounds each" in str(found)

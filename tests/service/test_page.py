@@ -145,6 +145,17 @@ def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: 
         assert "limit 40 EUR" in driver.find_element(By.CSS_SELECTOR, "#worth dl.figures").text
         for name in ("shares polygon", "estimates circle", "reward polyline", "delay rect", "days td"):
             assert driver.find_elements(By.CSS_SELECTOR, f"#{name}"), name
+        figures = shop.client.study("pricing").metrics()
+        different = figures["exploration"]["different"]
+        assert f"{different} deviation" in pricing
+        assert f"; {different} deviation" in driver.find_element(By.CSS_SELECTOR, "#worth dl.figures").text
+        heads = [each.text for each in driver.find_elements(By.CSS_SELECTOR, "#days th[scope=col]")]
+        cells = [
+            each.text for each in driver.find_elements(By.CSS_SELECTOR, "#days tbody tr:first-child > *")
+        ]
+        day = dict(zip(heads, cells, strict=True))
+        last = figures["days"][max(figures["days"])]
+        assert [day["explored"], day["deviations"]] == [str(last["explored"]), str(last["different"])]
         assert not driver.find_elements(By.ID, "admin"), "a reader changes nothing"
         assert is_as_wide_as_the_window(driver)
         asked = browser.requests(driver)

@@ -218,6 +218,7 @@ def exported_by(instance: str) -> list[dict[str, str]]:
         of_study("infex_decisions_total", rising(60)),
         of_study("infex_explorations_total", steady(40), what="done"),
         of_study("infex_explorations_total", steady(50), what="planned"),
+        of_study("infex_explorations_total", steady(25), what="different"),
         of_study("infex_exploration_cost", steady(12.5)),
         of_study("infex_mean_reward", steady(0.25)),
         of_study("infex_calibration", steady(-0.5)),
@@ -242,7 +243,7 @@ def exported_by(instance: str) -> list[dict[str, str]]:
 Shown = Sequence[tuple[Mapping[str, str], float]]
 PANELS: dict[str, list[Shown]] = {  # of each target, its lines with both instances
     "Decisions a second": [[(STUDY, 1)]],
-    "Explorations done and planned": [[(STUDY, 40)], [(STUDY, 50)]],
+    "Explorations done, planned, and deviations": [[(STUDY, 40)], [(STUDY, 50)], [(STUDY, 25)]],
     "Cost of exploring": [[(STUDY, 12.5)]],
     "Mean reward of the last day": [[(STUDY, 0.25)]],
     "Calibration": [[(STUDY, -0.5)]],

@@ -118,14 +118,16 @@ def _redrawn_ratios(gaps: Floats, other: Floats) -> Floats:
 class Figures(NamedTuple):
     """A candidate on fresh problems, which did not choose it.
 
-    `regret` is the mean over the problems, `ratio` how many times as much it is as that of the best on the
-    same problems, each with an interval of 95 % (NaN with few problems); `cost` is the part of the regret in
-    exploring rounds, and `different` the share of these that played another arm than the greedy one (NaN
-    where it is not known).
+    `explorations` is how many rounds explore; where the data decide, that is the mean over the problems, to a
+    whole number, and `most` the number on the problem that had most. `regret` is the mean over the problems,
+    `ratio` how many times as much it is as that of the best on the same problems, each with an interval of
+    95 % (NaN with few problems); `cost` is the part of the regret in exploring rounds, and `different` the
+    share of these that played another arm than the greedy one (NaN where it is not known).
     """
 
     expression: str
     explorations: int
+    most: int
     problems: int
     regret: Interval
     ratio: Interval
@@ -295,15 +297,18 @@ class Evaluation:
         """
         if self.chosen is not self.best:
             return None
-        rarer = [each for each in self._allowed() if each.explorations < self.best.explorations]
+        often = self.explorations(self.best)
+        rarer = [each for each in self._allowed() if self.explorations(each) < often]
         return min(rarer, key=lambda each: self.fresh(each).mean, default=None)
 
     def fresh(self, candidate: Candidate) -> Candidate:
         """The candidate with its runs on the fresh problems, if any."""
-        unplayed = Candidate(
-            candidate.policy, candidate.explorations, candidate.label, seconds=candidate.seconds
-        )
+        unplayed = Candidate(candidate.policy, candidate.planned, candidate.label, seconds=candidate.seconds)
         return self._fresh.setdefault(candidate.label, unplayed)
+
+    def explorations(self, candidate: Candidate) -> float:
+        """How many rounds explore: as planned or, where the data decide, in the mean of fresh problems."""
+        return self.fresh(candidate).explorations
 
     def play(self, some: Sequence[Candidate], problems: int, deadline: float = math.inf) -> None:
         """Plays so many problems with all of them; past the deadline no more than it has begun."""
@@ -338,7 +343,7 @@ class Evaluation:
         left = begun + seconds - time.monotonic()
         self.play(some, few + self.affordable(some, MOST_FRESH - few, left), begun + seconds)
         self._name()
-        return self.proposed is best or self.chosen.explorations <= self.proposed.explorations
+        return self.proposed is best or self.explorations(self.chosen) <= self.explorations(self.proposed)
 
     def _allowed(self) -> list[Candidate]:
         """Those judged that keep `max_cost` on the fresh problems; all of them if none does."""
@@ -357,10 +362,11 @@ class Evaluation:
             near = [each for each in allowed if regret(each) <= factor * regret(best)]
             if near:
                 self.entries[within_name(factor)] = min(
-                    near, key=lambda each: (each.explorations, regret(each))
+                    near, key=lambda each: (self.explorations(each), regret(each))
                 )
         if bend is not None and not any(
-            each.explorations <= bend.explorations and regret(each) < regret(bend) for each in self.judged
+            self.explorations(each) <= self.explorations(bend) and regret(each) < regret(bend)
+            for each in self.judged
         ):
             self.entries[KNEE] = bend
         self.chosen = self.entries.get(within_name(self.keep_within), first)
@@ -386,7 +392,8 @@ class Evaluation:
             (regret,) = mean_intervals([fresh.regret])
             self._figures[candidate.label] = Figures(
                 candidate.label,
-                candidate.explorations,
+                round(fresh.explorations),
+                int(fresh.counts.max(initial=0)) if fresh.planned is None else fresh.planned,
                 int(fresh.regret.size),
                 regret._replace(low=float(np.maximum(regret.low, 0.0))),  # unlike Python's max, nan for nan
                 ratio(fresh.regret, best.regret),

@@ -75,9 +75,14 @@ def plan(
     is settled or the time is over. `bases` and `schedules` are tried instead: lists of objects or
     expressions, or dicts of their names. The word "default" in them stands for infex's own.
 
+    Schedules that look at the data (`ledger` and `doubtful`, with limits in units of the noise) are among
+    infex's own, but not where runs begin with a log. What they explore is the mean over problems, and the
+    paper's regret bound says nothing of them.
+
     Limits are `max_share` or `max_count` of exploring rounds, and `max_cost`, the greatest mean loss of them
-    all. `workers` are threads (one where your code is called); `progress` hears how far the race is; `seed`
-    is that of the problems.
+    all. A schedule that looks at the data keeps the former by a `budget`, whatever the data are. `workers`
+    are threads (one where your code is called); `progress` hears how far the race is; `seed` is that of the
+    problems.
 
     >>> answer = plan(dim=2, arms_count=5, horizon=200, seconds=0.5, max_share=0.1)
     >>> answer.explorations <= 20
@@ -138,10 +143,14 @@ def plan(
 
 
 def _try_out(entered: list[Candidate], source: Problems, question: Question) -> None:
-    """Plays a few rounds with one candidate of each base, so that one that does not fit is named at once."""
+    """Plays a few rounds with one candidate of each base, so that one that does not fit is named at once.
+
+    So it is with one of each schedule that looks at the data.
+    """
     rounds = min(question.horizon, TRIAL_ROUNDS)
-    first = {base: each for each in entered for base, *_ in each.places}
-    for candidate in first.values():
+    of_bases = {base: each for each in entered if each.planned is not None for base, *_ in each.places}
+    of_schedules = {rank: each for each in entered if each.planned is None for _, rank, *_ in each.places}
+    for candidate in (*of_bases.values(), *of_schedules.values()):
         problem = source.instance(0, question.seed)
         try:
             play_many(problem, candidate.policy, rounds, penalty=source.penalty, learnt=source.learnt)

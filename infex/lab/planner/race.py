@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, Literal, TypeVar, final
+from typing import Any, Literal, NamedTuple, TypeVar, final
 
 import numpy as np
 
@@ -31,13 +31,16 @@ from infex.lab.simulation import play_many
 from infex.lab.simulation.simulator import cores
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.policies.base import asks_for_problem, resolve_defaults
-from infex.policies.controls import Control
+from infex.policies.controls import Control, budget
+from infex.policies.doubt import doubtful, ledger
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 from infex.schedules.base import has
 
 TRIED_SCALES = (1.0, 0.5, 0.25, 0.12, 0.06)  # about halved each time
 TRIED_DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
 TRIED_PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
+TRIED_LIMITS = (3.0, 1.0, 0.3)  # of the ledger, in units of the noise
+TRIED_IN_DOUBT = (every(20), logarithmic(3))
 DEFAULT = "default"  # what stands for infex's own bases or schedules beside a user's
 
 NEIGHBOURS_WEIGHT = 16  # problems that a candidate's neighbours count for, because it may have been lucky
@@ -56,19 +59,21 @@ T = TypeVar("T")
 class Candidate:
     """A policy to try, how many rounds of the horizon explore, and its runs so far.
 
-    A candidate that explores in every round is the same for both data modes, so it stands in two `places`
-    of the grid. Runs have `rounds` rounds; `cost` is the part of their regret in exploring rounds,
+    `planned` is None if the number of explorations depends on the data. A candidate that explores in every
+    round is the same for both data modes, so it stands in two `places` of the grid. Runs have `rounds`
+    rounds; `counts` is how many of these explored, `cost` the part of their regret in exploring rounds,
     `different` the share of these that played another arm than the greedy one (NaN: not known), and `seconds`
     what one of them takes. `near` are the candidates one step away in the grid.
     """
 
     policy: Policy
-    explorations: int
+    planned: int | None
     label: str = ""
     places: tuple[Place, ...] = ()
     rounds: int = 0
     regret: Floats = field(default_factory=lambda: np.zeros(0))
     cost: Floats = field(default_factory=lambda: np.zeros(0))
+    counts: Floats = field(default_factory=lambda: np.zeros(0))
     different: Floats = field(default_factory=lambda: np.zeros(0))
     seconds: float = 0.0
     near: list[Candidate] = field(default_factory=list, repr=False)
@@ -76,6 +81,16 @@ class Candidate:
 
     def __post_init__(self) -> None:
         self.label = self.label or registry.label_of(self.policy)
+
+    @property
+    def explorations(self) -> float:
+        """How many rounds explore: as planned or, where the data decide, in the mean of its runs so far.
+
+        It is infinite before the first of these.
+        """
+        if self.planned is not None:
+            return self.planned
+        return float(self.counts.mean()) if self.counts.size else math.inf
 
     def record(self, regret: Floats, cost: Floats) -> None:
         """Sets the regret and the cost of its runs."""
@@ -114,10 +129,12 @@ def candidates(
 ) -> list[Candidate]:
     """Each base with each schedule of at most `most` explorations and both data modes, the rarest first.
 
+    Schedules that look at the data come last, and with shared data alone, which they read themselves.
     `bases` and `schedules` are a user's, in the place of infex's own. Where runs begin with what a log has
-    taught (`warm`), no exploration at all is a candidate too.
+    taught (`warm`), no exploration at all is a candidate too, and infex's own that look at the data are not:
+    such runs do not begin with a log.
     """
-    timed = _schedules(schedules, horizon, most)
+    timed = _schedules(schedules, horizon, most, noise, warm)
     if not timed and not warm:
         raise InvalidSetting(
             f"max_share or max_count allows {most} exploring rounds in {horizon} rounds: "
@@ -125,9 +142,14 @@ def candidates(
         )
     grid = [Candidate(Greedy(), 0)] if warm else []
     tried = _bases(bases, horizon, noise, bound)
-    for rank, (count, name, schedule) in enumerate(timed):
+    for place_in_line, (count, name, schedule) in enumerate(timed):
+        # those that look at the data have no number of explorations by which another would be next to them
+        rank = place_in_line if count is not None else len(timed) + 2 * place_in_line
         for family, scale, label, base in tried:
             places = tuple((family, rank, scale, place) for place in range(len(TRIED_DATA)))
+            if count is None:
+                grid.append(Candidate(Infex(base, schedule), None, f"Infex({label}, {name})", places[:1]))
+                continue
             if count == horizon:
                 grid.append(Candidate(base, count, label, places))
                 continue
@@ -188,25 +210,46 @@ def _bases(given: object, horizon: int, noise: float, bound: float) -> list[tupl
     return _tried("bases", given, "policy", default, own)
 
 
-def _schedules(given: object, horizon: int, most: int) -> list[tuple[int, str, Schedule]]:
-    """The schedules to try, with how often they explore, from once to `most` times, and labels; rarest first.
+class Timed(NamedTuple):
+    """A schedule to try, its label, and how many rounds of the horizon explore: None if the data decide."""
 
-    Each of infex's own grows faster than log t, as the regret bound needs. Where the limit cuts off short
-    periods, the shortest that it allows is tried too.
+    explorations: int | None
+    label: str
+    schedule: Schedule | Control
+
+
+def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool) -> list[Timed]:
+    """The schedules to try, which explore from once to `most` times: rarest first, then those of the data.
+
+    Each of infex's own that is fixed grows faster than log t, as the regret bound needs. Where the limit cuts
+    off short periods, the shortest that it allows is tried too. One that looks at the data and might explore
+    more often than `most` has that as its budget, so that the limit is kept whatever the data are.
     """
+
+    def by_data(schedule: Control, label: str) -> Timed:
+        planned: Any = schedule.planned
+        if has(planned, "count") and planned.count(horizon) <= most:
+            return Timed(None, label, schedule)
+        return Timed(None, f"budget({label}, {most})", budget(schedule, most))
+
     shortest = -(-horizon // max(most, 1))
     periods = sorted({*TRIED_PERIODS, *(shortest * factor for factor in (1, 2, 5))} - {1})
     slower = [stretched(1), stretched(2), power(0.75), power(0.5), logarithmic(3), logarithmic(2)]
     tried: list[Schedule] = [always(), *map(every, periods), *slower]
-    counted = [(each.count(horizon), registry.label_of(each), each) for each in tried]
-    default = [each for each in counted if 1 <= each[0] <= most]
+    counts = [each.count(horizon) for each in tried]
+    default = [
+        Timed(count, registry.label_of(each), each)
+        for count, each in zip(counts, tried, strict=True)
+        if 1 <= count <= most
+    ]
+    if most >= 1 and noise > 0.0 and not warm:
+        looking: list[Control] = [ledger(limit * noise, noise=noise) for limit in TRIED_LIMITS]
+        looking += [doubtful(each, noise=noise) for each in TRIED_IN_DOUBT]
+        default += [by_data(each, registry.label_of(each)) for each in looking]
 
-    def own(schedule: Any, label: str) -> tuple[int, str, Schedule]:
+    def own(schedule: Any, label: str) -> Timed:
         if isinstance(schedule, Control):
-            raise InvalidSetting(
-                f"how often {label} explores depends on the rewards, and a plan must know it beforehand: "
-                "give the schedule inside the control, and max_count or max_cost as limits"
-            )
+            return by_data(schedule, label)
         if has(schedule, "count"):
             count = whole(f"count({horizon}) of {label}", schedule.count(horizon), least=0)
         else:
@@ -216,9 +259,12 @@ def _schedules(given: object, horizon: int, most: int) -> list[tuple[int, str, S
                 f"and max_share or max_count allows {most}" if count else "so it is not a schedule to plan"
             )
             raise InvalidSetting(f"{label} explores in {count:,} of {horizon:,} rounds, {limit}")
-        return count, label, schedule
+        return Timed(count, label, schedule)
 
-    return sorted(_tried("schedules", given, "schedule", default, own), key=lambda each: each[0])
+    return sorted(
+        _tried("schedules", given, "schedule", default, own),
+        key=lambda each: math.inf if each.explorations is None else each.explorations,
+    )
 
 
 def _tried(
@@ -399,6 +445,7 @@ class Pool:
         shares = [run.different / run.explored if run.different is not None and run.explored else math.nan
                   for run in runs]  # fmt: skip
         candidate.different = np.concatenate([candidate.different[:kept], shares])
+        candidate.counts = np.concatenate([candidate.counts[:kept], [run.explored for run in runs]])
         candidate.record(
             np.concatenate([candidate.regret[:kept], [run.regret for run in runs]]),
             np.concatenate([candidate.cost[:kept], [run.regret_exploring for run in runs]]),
@@ -428,7 +475,8 @@ class Race:
     than `factor` times what the leader loses, or when its exploring rounds cost more than `max_cost`.
 
     After `run`, `alive` are the candidates not given up, `fit` those of them that went farthest and are
-    within the limits, and `levels` has one for each number of explorations.
+    within the limits, and `levels` has one for each number of explorations, and for each schedule that
+    looks at the data.
     """
 
     def __init__(
@@ -578,13 +626,16 @@ class Race:
     def _levels(self) -> list[Candidate]:
         """For each number of explorations the one that the race puts first, played to the end.
 
-        That is the best of those not given up or, where there is none, of those that went farthest; one that
-        was given up is played to the end of some problems if that takes little time.
+        Where the data decide on that number, there is one for each schedule. The first is the best of those
+        not given up or, where there is none, of those that went farthest; one that was given up is played to
+        the end of some problems if that takes little time.
         """
-        by_count: dict[int, list[Candidate]] = {}
+        by_count: dict[object, list[Candidate]] = {}
         for each in self.entered:
             if each.rounds and self.is_allowed(each):
-                by_count.setdefault(each.explorations, []).append(each)
+                schedule = each.policy.schedule if isinstance(each.policy, Infex) else None
+                level = each.planned if each.planned is not None else registry.label_of(schedule)
+                by_count.setdefault(level, []).append(each)
         first = [
             min(some, key=lambda each: (each not in self.fit, -each.rounds, each.shrunk_mean()))
             for some in by_count.values()
@@ -597,7 +648,7 @@ class Race:
         return [each for each in first if each.rounds == rounds]
 
 
-def _turn(candidate: Candidate) -> tuple[int, int]:
+def _turn(candidate: Candidate) -> tuple[int, float]:
     """The order of turns: new ones, then those that lost least; with like regret, who explores least."""
     if not candidate.rounds:
         return -(10**9), 0

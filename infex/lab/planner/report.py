@@ -23,6 +23,7 @@ from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candida
 from infex.lab.text import paragraph, text_table
 from infex.pages import breakable, chart, rounded, shell, table
 from infex.policies import Greedy, Infex, Policy
+from infex.policies.controls import Control
 from infex.schedules.base import has
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ SHORT_NAMES = (  # that `infex` itself has; others are in its rooms
 )
 MENU_NOTE = (
     "All rows are of the same fresh problems. Other problems chose the candidates; these say only which of "
-    "them has the least regret, and which explores least within each factor of it. "
+    "them has the least regret, and which explores least within each factor of it. How often a schedule "
+    "explores that looks at the data is the mean there, with the greatest number in brackets. "
     '"Differ" is the share of explorations that played another arm than the greedy one. '
     '"Within?" says whether the whole interval lies within the factor (yes), or holds it (open).'
 )
@@ -103,8 +105,8 @@ class Tried(NamedTuple):
 
     By these figures some were chosen among hundreds, so that those look better than they are: do not quote
     them, but the menu's. Runs have `rounds` rounds: a candidate that was clearly worse before the end has
-    lost at least that. `cost` is the part of the regret in exploring rounds. `alive` says that it was not
-    given up.
+    lost at least that. Where the data decide on `explorations`, they are the mean of these runs, to a whole
+    number. `cost` is the part of the regret in exploring rounds. `alive` says that it was not given up.
     """
 
     expression: str
@@ -119,7 +121,7 @@ class Tried(NamedTuple):
     def of(each: Candidate, alive: bool) -> Tried:
         """Those of a candidate that was played."""
         problems, cost = int(each.regret.size), float(each.cost.mean())
-        return Tried(each.label, each.explorations, problems, each.rounds, each.mean, cost, alive)
+        return Tried(each.label, round(each.explorations), problems, each.rounds, each.mean, cost, alive)
 
 
 class Arm(NamedTuple):
@@ -186,7 +188,7 @@ class Plan:
             best=best.label,
             settled=not doubts(evaluation),
             open=evaluation.open(),
-            explorations=chosen.explorations,
+            explorations=evaluation.figures(chosen).explorations,
             horizon=race.horizon,
             rounds=chosen.rounds,
             keep_within=question.keep_within,
@@ -212,7 +214,7 @@ class Plan:
         menu = [
             [
                 names,
-                f"{each.explorations:,}",
+                how_often(each),
                 in_percent(each.different),
                 said(each.regret.value),
                 times(each.ratio),
@@ -280,8 +282,11 @@ class Plan:
     @property
     def explored(self) -> str:
         """How many rounds explore, and which."""
-        share = f"{self.explorations / self.horizon:.2%}"
-        return f"{self.explorations:,} of {self.horizon:,} rounds explore ({share}), {self.when}"
+        share, most = f"{self.explorations / self.horizon:.2%}", self.chosen().most
+        words = f"{self.explorations:,} of {self.horizon:,} rounds explore ({share}"
+        if most != self.explorations:
+            words += f" in the mean, and {most:,} on the problem with most"
+        return f"{words}), {self.when}"
 
     def chosen(self) -> Figures:
         """The figures of what is recommended."""
@@ -358,6 +363,12 @@ def _best_arms(source: Problems, problems: Sequence[Any]) -> tuple[Arm, ...]:
 
 
 # Words
+
+
+def how_often(figures: Figures) -> str:
+    """How many rounds explore; where the data decide, in the mean and at most."""
+    most = "" if figures.most == figures.explorations else f" (to {figures.most:,})"
+    return f"{figures.explorations:,}{most}"
 
 
 def said(value: float, sign: str = "") -> str:
@@ -454,6 +465,8 @@ def rounds_of(policy: Policy, horizon: int) -> str:
     if not isinstance(policy, Infex):
         return "in every round"
     schedule: Any = policy.schedule
+    if isinstance(schedule, Control):
+        return f"where the data leave doubt, by {registry.label_of(schedule)}, which no regret bound covers"
     if not (has(schedule, "when") and has(schedule, "count")):
         return f"in the rounds of {registry.label_of(schedule)}"
     count = schedule.count(horizon)
@@ -474,7 +487,7 @@ def reasons(evaluation: Evaluation) -> str:
             f"Nothing that max_cost allows came within {keep_within:g} times the least regret. On {fresh} "
             f"this came nearest, and loses {loses}: {compared}"
         )
-    elif not chosen.explorations:
+    elif evaluation.chosen.planned == 0:
         words = f"You need no exploration: what the log has taught is enough. On {fresh} greedy loses {loses}"
         words += ", the least of the schedules tried." if is_best else f": {compared}"
     elif not is_best:
@@ -658,7 +671,7 @@ def plan_page(plan: Plan) -> str:
         [
             f"{f'<b>{escape(names)}</b>' if each.expression == plan.recommended else escape(names)}"
             f"<br><small>{breakable(each.expression)}</small>",
-            f"{each.explorations:,}",
+            how_often(each),
             in_percent(each.different),
             _small(with_interval(each.regret)),
             times(each.ratio),

@@ -49,6 +49,10 @@ DIFFERENCES_EXPLAINED = (
     "of a mean, which needs 12 seeds and is not corrected for the number of comparisons (results.tests is)."
 )
 LINEAR_KINDS = {*PROBLEMS, "LinearInstance", "ChangingInstance", "ContextualInstance"} - {"misspecified"}
+EXPLORED_EXPLAINED = (
+    " Explored is the mean number of rounds in which the schedule let the base decide; deviations are those "
+    "of them in which the base played another arm than the greedy one."
+)
 GRID_EXPLAINED = (
     "Of a grid of settings, the charts by round show the policies that are the lowest in some cell; choose "
     "a name to see others."
@@ -117,7 +121,7 @@ def page(
         *(part for cell in results.cells for part in _charts(results, cell, looks, varied)),
         "</div>",
         "<h2>Final regret</h2>",
-        f"<p>{escape(DIFFERENCES_EXPLAINED)}</p>",
+        f"<p>{escape(DIFFERENCES_EXPLAINED + (EXPLORED_EXPLAINED if results.rules else ''))}</p>",
         _table(results),
         "<h2>How it was run</h2>",
         _facts(results),
@@ -265,10 +269,10 @@ def _table(results: Results) -> str:
     """Final regret: a heading for each problem, and below it a row for each policy that has runs of it.
 
     The heading tells the policy of the lowest mean as what it is, the best of so many. Differences from a
-    policy's base and from Greedy have columns where there are any.
+    policy's base and from Greedy, and how often a schedule explored, have columns where there are any.
     """
     heads = ["policy", "seeds", "mean", "95 % interval", "std", "median", "less its base", "less Greedy"]
-    heads.append("median time")
+    heads += ["explored", "deviations", "median time"]
     rows = []
     for cell in results.cells:
         spreads = {policy: results.spread(cell, policy) for policy in results.played(cell)}
@@ -287,12 +291,21 @@ def _table(results: Results) -> str:
                     _number(median),
                     _difference(results, cell, policy, results.bases.get(policy)),
                     _difference(results, cell, policy, "Greedy"),
+                    *_explorations(results, cell, policy),
                     f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2f} ms",
                 ]
             )
-    empty = {place for place in (6, 7) if not any(row[place] for row in rows if len(row) > 1)}
+    empty = {place for place in (6, 7, 8, 9) if not any(row[place] for row in rows if len(row) > 1)}
     shown = [[cell for place, cell in enumerate(row) if place not in empty] for row in [heads, *rows]]
     return table(shown[0], shown[1:])
+
+
+def _explorations(results: Results, cell: Cell, policy: str) -> tuple[str, str]:
+    """The mean numbers of exploring rounds and of deviations; nothing for a policy without a schedule."""
+    deviations = float(results.deviations(cell, policy).mean())
+    if math.isnan(deviations):
+        return "", ""
+    return _number(float(results.explored(cell, policy).mean())), _number(deviations)
 
 
 def _difference(results: Results, cell: Cell, policy: str, other: str | None) -> str:

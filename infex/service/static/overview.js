@@ -18,7 +18,7 @@ export function money(study, value) {
 }
 
 export const percent = (share) => (Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 3)}\u00a0%` : "–");
-const counted = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+export const counted = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 // A table whose rows are read one below the other where the window is narrow.
 function stacked(heads, rows, label) {
   const head = make("thead", {}, make("tr", {}, ...heads.map((name) => make("th", { scope: "col" }, name))));
@@ -58,7 +58,7 @@ export function drawWorth(host, study, past) {
       at === null ? null : make("p", { class: "small soft" }, `As of ${clock(at)}.${words.length > 1 ? " This is about the study as a whole, which learns from what it explores; what exploring costs by itself is only estimated." : ""}`)),
     make("dl", { class: "figures" },
       costFigure(study),
-      figure("explored", `${number(spent.done)} times`, `${percent(spent.done / f.rounds)} of ${counted(f.rounds, "round")} (decisions of the policy)${spent.different === null ? "" : `; ${number(spent.different)} played another arm than the best by estimate`}`),
+      figure("explored", `${number(spent.done)} times`, `${percent(spent.done / f.rounds)} of ${counted(f.rounds, "round")} (decisions of the policy); ${counted(spent.different, "deviation")}: another arm than the best by estimate`),
       figure("decisions", number(f.decisions), `${f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out; ` : ""}${number(f.per_minute)} in the last minute`),
       figure("mean reward", money(study, f.today.mean_reward), "of the last day (UTC)"),
       f.apprentice.decisions ? figure("as an apprentice", `${percent(f.apprentice.agreement)} alike`, `of ${number(f.apprentice.decisions)} decisions of others; it expects ${money(study, f.apprentice.estimated_gain)} more a decision of its own, by its estimates`) : null));

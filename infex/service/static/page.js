@@ -1,6 +1,6 @@
 // The page: who looks, what is live, and all studies at a glance. One study is in study.js.
 import { make, number } from "/chart.js";
-import { money } from "/overview.js";
+import { counted, money } from "/overview.js";
 import { openStudy, refreshStudy } from "/study.js";
 
 const main = document.getElementById("main"), live = document.getElementById("live"), login = document.getElementById("login");
@@ -127,7 +127,7 @@ function card(study) {
     make("dl", { class: "figures" },
       figure("decisions a minute", number(f.per_minute)),
       figure("decisions", number(f.decisions), f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out` : ""),
-      figure("explored of planned", `${number(spent.done)} of ${number(planned)}`, limit ? `limit ${number(limit.limit)}` : "", planned ? meter : null),
+      figure("explored of planned", `${number(spent.done)} of ${number(planned)}`, `${counted(spent.different, "deviation")} from the greedy arm${limit ? `; limit ${number(limit.limit)}` : ""}`, planned ? meter : null),
       costFigure(study),
       figure("pending, late", `${number(f.states.pending)}, ${number(f.states.late)}`),
       figure("mean reward", money(study, f.today.mean_reward), "of the last day (UTC)"),

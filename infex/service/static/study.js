@@ -1,6 +1,6 @@
 // One study: an overview, then for the operator when it explores, what it plays, why, and what an admin may change.
 import { draw, duration, make, number, table, watchWide } from "/chart.js";
-import { clock, drawAttention, drawSegments, drawWinners, drawWorth, money, percent, reward } from "/overview.js";
+import { clock, counted, drawAttention, drawSegments, drawWinners, drawWorth, money, percent, reward } from "/overview.js";
 import { ask, figure, may } from "/page.js";
 
 let here = null; // what is shown: the study, and its places on the page
@@ -118,7 +118,7 @@ function drawPast(study, past, latest) {
   drawWorth(places.worth, study, past);
   drawWinners(places.winners, study, past);
   drawSegments(places.segments, study, past);
-  const next = study.paused ? "Exploring is paused." : spent.next_due === null ? "" : `The next exploration is due in decision ${number(spent.next_due)}; ${number(spent.done)} of ${number(spent.planned)} planned are done, ${number(spent.skipped)} were skipped, ${number(spent.owed)} are to be made up.`;
+  const next = study.paused ? "Exploring is paused." : spent.next_due === null ? "" : `The next exploration is due in decision ${number(spent.next_due)}; ${number(spent.done)} of ${number(spent.planned)} planned are done (${counted(spent.different, "deviation")} from the greedy arm), ${number(spent.skipped)} were skipped, ${number(spent.owed)} are to be made up.`;
   const marks = past.marks.filter((mark) => mark.at >= at[0]).map((mark) => ({ x: mark.at, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `round ${number(mark.round)}: ${mark.explored ? explored(mark) : mark.reason}` }));
   draw(places.when, {
     title: `Explorations planned and done, ${step}`, at, x: time, y: { label: "explorations" },
@@ -185,11 +185,11 @@ function drawDelay(delay) {
 function drawDays(study) {
   const days = Object.entries(study.figures.days).sort().reverse().slice(0, 14), learnt = days.some(([, f]) => f.apprentice);
   const apprentice = (f) => (learnt ? [number(f.apprentice), percent(f.agreement ?? NaN), money(study, f.estimated_gain)] : []);
-  const rows = days.map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.rewards), money(study, f.mean_reward), reward(f.calibration), ...apprentice(f)]);
-  const heads = ["day (UTC)", "rounds", "explored", "rewards", "mean reward", "calibration", ...(learnt ? ["as an apprentice", "alike", "estimated gain"] : [])];
+  const rows = days.map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.different), number(f.rewards), money(study, f.mean_reward), reward(f.calibration), ...apprentice(f)]);
+  const heads = ["day (UTC)", "rounds", "explored", "deviations", "rewards", "mean reward", "calibration", ...(learnt ? ["as an apprentice", "alike", "estimated gain"] : [])];
   here.places.days.replaceChildren(
     table({ heads, rows }, "Table by day"),
-    make("p", { class: "tip" }, `Rounds are decisions of the policy, without those held out. Calibration: mean reward minus mean estimate; near 0 is good.${learnt ? " As an apprentice: decisions of others; of how many the study would have played the same arm, and how much more it expects of its own, a decision." : ""}`));
+    make("p", { class: "tip" }, `Rounds are decisions of the policy, without those held out. Deviations: explored, and it was not the greedy arm. Calibration: mean reward minus mean estimate; near 0 is good.${learnt ? " As an apprentice: decisions of others; of how many the study would have played the same arm, and how much more it expects of its own, a decision." : ""}`));
 }
 
 function drawChanges(past) {

@@ -284,7 +284,7 @@ def test_an_entry_says_whether_it_is_as_near_as_it_was_chosen_to_be(
     factor: float | None, interval: Any, holds: str
 ) -> None:
     unknown = Interval(1.0, math.nan, math.nan)
-    assert MenuEntry("", factor, Figures("", 1, 1, unknown, Interval(*interval), 0.0, 0.0)).holds == holds
+    assert MenuEntry("", factor, Figures("", 1, 1, 1, unknown, Interval(*interval), 0.0, 0.0)).holds == holds
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(12, 60))

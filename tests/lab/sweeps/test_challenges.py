@@ -10,10 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import infex
+from infex import Infex, LinUCB, every
 from infex.cli.main import main
 from infex.errors import InvalidSetting
 from infex.lab import Sweep, play
 from infex.lab import suite as challenges
+from infex.lab.environments import gaussian
 from infex.lab.suite import (
     CHALLENGES,
     Score,
@@ -81,7 +83,7 @@ def test_the_page_has_every_challenge_and_policy(tmp_path: Path) -> None:
     assert "http" not in page.replace("http://www.w3.org", "")
     write_suite(results, tmp_path)
     rows = (tmp_path / "scores.csv").read_text().splitlines()
-    assert rows[0] == "policy,challenge,score,low,high,regret,milliseconds,failed"
+    assert rows[0] == "policy,challenge,score,low,high,regret,milliseconds,explored,deviations,failed"
     assert len(rows) == 1 + 6
 
 
@@ -189,6 +191,23 @@ def test_means_are_over_the_challenges_that_all_have_finished(suite_command: Cal
         assert float(mean) == pytest.approx((float(papers) + float(bound)) / 2, abs=0.011)
 
 
+def test_the_page_counts_explorations_and_deviations_of_schedules_alone() -> None:
+    policies = ["LinUCB", "Infex(LinUCB, every(4))", "Uniform"]
+    environments = {"easy": "gaussian(dim=2, arms=5)"}
+    results = Sweep(environments=environments, policies=policies, horizon=200, seeds=3).run(workers=1)
+    found = {each.policy: each for each in scores(results)}
+    runs = [
+        play(gaussian(dim=2, arms=5, seed=seed), Infex(LinUCB(), every(4)), 200, seed) for seed in range(3)
+    ]
+    different = np.mean([run.different for run in runs])
+    assert found["Infex(LinUCB, every(4))"].explored == 50
+    assert found["Infex(LinUCB, every(4))"].deviations == pytest.approx(different)
+    page = suite_page(results, scores(results))
+    assert f"<td>50</td><td>{different:,.0f}</td>" in page
+    assert np.isnan([found["LinUCB"].explored, found["LinUCB"].deviations]).all()
+    assert "<td></td><td></td>" in page, "nothing stands there without a schedule, and not 0"
+
+
 def test_all_entrants_can_play_where_arms_change() -> None:
     (problem,) = suite(only=[CHALLENGES[-1].name]).problems
     for player in suite().players:
@@ -197,8 +216,8 @@ def test_all_entrants_can_play_where_arms_change() -> None:
 
 def test_the_table_has_a_row_for_each_policy_and_no_negative_nothing() -> None:
     found = [
-        Score("a", "one", -0.001, 0, 0, 1, 1), Score("b", "one", 1.0, 0, 0, 1, 1),
-        Score("a", "two", 0.456, 0, 0, 1, 1), Score("b", "two", 0.123, 0, 0, 1, 1),
+        Score("a", "one", -0.001, 0, 0, 1, 1, 1, 1), Score("b", "one", 1.0, 0, 0, 1, 1, 1, 1),
+        Score("a", "two", 0.456, 0, 0, 1, 1, 1, 1), Score("b", "two", 0.123, 0, 0, 1, 1, 1, 1),
     ]  # fmt: skip
     assert score_table(found) == [
         ["policy", "mean", "one", "two"], ["b", "0.56", "1.00", "0.12"], ["a", "0.23", "0.00", "0.46"],

@@ -5,11 +5,14 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from infex import Bandit, Greedy, Infex, LinUCB, every
 from infex.errors import InfexError
-from infex.lab import Results, Sweep, paper
+from infex.lab import Results, Sweep, paper, play
+from infex.lab.environments import gaussian
 from tests.lab.sweeps import players
 
 Runs = dict[str, dict[int, tuple[float, float]]]  # by policy and seed: regret and seconds
@@ -29,7 +32,8 @@ def results(
                 facts = {"environment": environment, "dim": dim, "arms": arms, "policy": policy, "seed": seed}
                 explored = horizon if policy in forced else horizon // 2
                 facts |= {"horizon": horizon, "seconds": seconds, "explored": explored}
-                facts |= {"different": explored // 3, "optimal": 0}
+                different = explored // 3 if policy.startswith("Infex(") else None
+                facts |= {"different": different, "optimal": 0}
                 facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "log_det_ratio": 0.0}
                 facts["key"] = f"{environment} {dim} {arms} {policy} {seed}"
                 rows += [
@@ -66,6 +70,37 @@ def test_the_summary_is_that_of_a_plain_reference(tmp_path: Path) -> None:
         assert float(rows[policy]["seconds_median"]) == pytest.approx(statistics.median(seconds))
     assert rows["C"]["regret_std"] == ""
     assert found.summary()["regret_std"].to_pylist()[2] is None
+
+
+def test_exploring_rounds_and_deviations_are_told_of_every_run_and_in_the_summary(tmp_path: Path) -> None:
+    schedule = every(7)
+    policies = {"base": LinUCB(), "greedy": Greedy(), "rare": Infex(LinUCB(), schedule)}
+    found = Sweep(environments=["gaussian(dim=3, arms=6)"], policies=policies, horizon=150, seeds=[4, 9]).run(
+        workers=1, out=tmp_path
+    )
+    (cell,) = found.cells
+    counts = []
+    for seed in (4, 9):  # each round again, by itself
+        problem = gaussian(dim=3, arms=6, seed=seed)
+        run = play(problem, policies["rare"], 150, seed, record=True)
+        bandit = Bandit(problem.arms, policies["rare"], horizon=150)
+        assert run.arms is not None
+        assert run.rewards is not None
+        different = 0
+        for t, (arm, reward) in enumerate(zip(run.arms, run.rewards, strict=True), 1):
+            different += schedule.explores(t) and arm != np.argmax(bandit.estimates().estimate)
+            bandit.learn(arms=[arm], rewards=[reward])
+        counts.append(different)
+    assert found.explored(cell, "rare").tolist() == [21, 21]
+    assert found.deviations(cell, "rare").tolist() == counts
+    assert np.isnan(found.deviations(cell, "base")).all()
+    rows = {row["policy"]: row for row in found.summary().to_pylist()}
+    assert rows["rare"]["explored_mean"] == 21
+    assert rows["rare"]["different_mean"] == pytest.approx(np.mean(counts))
+    assert (rows["base"]["explored_mean"], rows["greedy"]["explored_mean"]) == (150, 0)
+    assert rows["base"]["different_mean"] is rows["greedy"]["different_mean"] is None
+    with (tmp_path / "summary.csv").open() as file:
+        assert [row["different_mean"] for row in csv.DictReader(file)][:2] == ["", ""]
 
 
 def test_pairs_are_the_seeds_that_both_played() -> None:

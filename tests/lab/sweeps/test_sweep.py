@@ -233,7 +233,8 @@ def test_the_table_goes_to_polars_and_pandas(tmp_path: Path) -> None:
     lines = (tmp_path / "a" / "summary.csv").read_text().splitlines()
     assert lines[0].replace('"', "") == (
         "environment,dim,arms,horizon,policy,instances,"
-        "regret_mean,regret_low,regret_high,regret_std,regret_median,seconds_median"
+        "regret_mean,regret_low,regret_high,regret_std,regret_median,explored_mean,different_mean,"
+        "seconds_median"
     )
     assert len(lines) == 4
     assert repr(results) == "Results(9 runs, 0 failed)"
