@@ -305,7 +305,8 @@ function upRange(data, [from, to], isWhole) {
     });
   const [least, greatest] = range(values), peak = Math.max(greatest, data.y.to ?? -Infinity);
   if (data.y.log && peak > 0) {
-    const low = Math.max(peak * 1e-4, Math.min(peak / 2, range(values.filter((value) => value > 0))[0]));
+    const deepest = data.y.from > 0 ? data.y.from : peak * 1e-4; // what is below is drawn there, at the foot
+    const low = Math.max(deepest, Math.min(peak / 2, range(values.filter((value) => value > 0))[0]));
     return { log: true, range: [low, peak * (peak / low) ** 0.06] };
   }
   const low = Math.min(0, data.y.from ?? 0, least), high = peak > low ? peak : low + 1;

@@ -139,6 +139,21 @@ def test_axes_have_labels_and_a_log_axis_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
+def test_a_log_axis_reaches_down_to_where_it_is_said_to(tmp_path: Path) -> None:
+    steep: dict[str, Any] = {
+        "title": "Seven decades",
+        "x": {"label": "round"},
+        "y": {"label": "regret", "log": True, "from": 0.5},
+        "at": [1, 2, 3],
+        "series": [{"name": "steep", "y": [1e7, 1e3, 1]}],
+    }
+    with opened(tmp_path, steep) as driver:
+        line = driver.find_element(By.CSS_SELECTOR, "polyline.line").get_attribute("points")
+        ups = [float(point.split(",")[1]) for point in line.split()]
+        assert (ups[1] - ups[0]) / (ups[2] - ups[1]) == pytest.approx(4 / 3, rel=0.02)
+
+
+@pytest.mark.browser
 def test_a_log_axis_of_what_is_never_positive_is_plain_and_does_not_say_log(tmp_path: Path) -> None:
     nil = {
         **LINES,
