@@ -35,8 +35,8 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
             "rows": [[f"{each.words} ...", _text(each.figure)] for each in found.statements()],
         },
         {
-            "title": "Pairs of a base and a problem",
-            "note": "on which a schedule gains, loses, or neither can be told, each by its own interval.",
+            "title": "Pairs of a base and a problem.",
+            "note": "On how many a schedule gains, loses, or neither can be told, each by its own interval.",
             "columns": ["schedule", "settings", "gains", "loses", "cannot be told"],
             "rows": [
                 [f"`{schedule}`", setting, *map(str, found.verdicts(schedule, setting).values())]
@@ -52,6 +52,37 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
             "rows": [
                 [base.name, *(_text(found.overall_gain(base.name, each)) for each in found.schedules)]
                 for base in found.bases
+            ],
+        },
+        {
+            "title": "What is left once bases are tuned.",
+            "note": "For each base that can be tuned, as geometric means over the problems that it plays: "
+            "regret alone at the published setting over that tuned, and regret under `every(20)` over that "
+            "alone.",
+            "columns": ["base", "alone: published over tuned", "gain, published", "gain, tuned"],
+            "rows": [
+                [
+                    base.name,
+                    _text(found.excess(base.name)),
+                    _text(found.overall_gain(base.name, "every(20)")),
+                    _text(found.overall_gain(base.name, "every(20)", "tuned")),
+                ]
+                for base in found.bases
+                if base.others
+            ],
+        },
+        {
+            "title": "Problem by problem.",
+            "note": "Regret under `every(20)` over that alone, as geometric means over the bases that can be "
+            "tuned and play the problem.",
+            "columns": ["problem", "published", "tuned"],
+            "rows": [
+                [
+                    problem.name,
+                    _text(found.problem_gain(problem.name, "every(20)")),
+                    _text(found.problem_gain(problem.name, "every(20)", "tuned")),
+                ]
+                for problem in found.problems
             ],
         },
         {

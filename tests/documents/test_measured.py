@@ -52,13 +52,14 @@ def test_a_table_has_a_row_for_each_library_and_says_when_and_with_what() -> Non
     assert all(f"{name} {version}" in text for name, version in RECORDED["versions"].items())
 
 
-def test_the_page_of_adaptive_schedules_shows_every_table_and_quotes_intervals_of_theirs_alone() -> None:
-    text = (pages.DOCS / "adaptive.md").read_text()
-    tables = json.loads((pages.DOCS / "measured" / "adaptive.json").read_text())["tables"]
-    blocks = re.findall(r"```\{measured\} adaptive\.json\n(.*?)\n?```", text, re.DOTALL)
+@pytest.mark.parametrize("page", ["adaptive", "atlas"])
+def test_a_page_shows_every_table_and_quotes_intervals_of_theirs_alone(page: str) -> None:
+    text = (pages.DOCS / f"{page}.md").read_text()
+    tables = json.loads((pages.DOCS / "measured" / f"{page}.json").read_text())["tables"]
+    blocks = re.findall(rf"```\{{measured\}} {page}\.json\n(.*?)\n?```", text, re.DOTALL)
     titles = [title for block in blocks for title in block.splitlines()]
     assert sorted(titles) == sorted(table["title"] for table in tables)
-    assert all(measured.write("adaptive.json", [title]).startswith(f"**{title}**") for title in titles)
+    assert all(measured.write(f"{page}.json", [title]).startswith(f"**{title}**") for title in titles)
     cells = "\n".join(cell.replace("*", "") for table in tables for row in table["rows"] for cell in row)
     quoted = re.findall(r"[+-]?\d[\d.,]* \[[^\]()]+\]", text)
     assert len(quoted) > 10

@@ -189,6 +189,17 @@ class Atlas:
         logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[..., self._base(base)]
         return _geometric(logs[:, np.isfinite(logs[0])])
 
+    def problem_gain(self, problem: str, schedule: str, setting: Setting = "published") -> Interval:
+        """The geometric mean, over the bases that play it so, of regret on a problem over that alone.
+
+        Bases without a setting to tune are left out, so that published and tuned settings are of the same.
+        """
+        names = [each.name for each in self.problems]
+        one_of("problem", problem, names)
+        logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[:, names.index(problem)]
+        kept = np.isfinite(logs[0]) & [bool(base.others) for base in self.bases]
+        return _geometric(logs[:, kept])
+
     def relative(self, base: str, schedule: str = ALONE, setting: Setting = "published") -> Interval:
         """The geometric mean, over the `common` problems, of regret over that of the first base alone.
 

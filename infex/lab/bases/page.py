@@ -183,7 +183,23 @@ def _tuning(atlas: Atlas) -> list[str]:
     )
     rows = [[breakable(name), _text(excess), _text(gain)] for name, excess, gain in dots]
     heads = ("base", "alone: published over tuned", f"published: {escape(schedule)} over alone")
-    return [heading, drawn, table(heads, rows), *heats, _chosen(atlas)]
+    return [heading, drawn, table(heads, rows), _by_problem(atlas, schedule), *heats, _chosen(atlas)]
+
+
+def _by_problem(atlas: Atlas, schedule: str) -> str:
+    """Where exploring rarely helps, and where it costs."""
+    rows = [
+        [
+            escape(problem.name),
+            _text(atlas.problem_gain(problem.name, schedule)),
+            _text(atlas.problem_gain(problem.name, schedule, "tuned")),
+        ]
+        for problem in atlas.problems
+    ]
+    heads = ("problem", f"published: {escape(schedule)} over alone", f"tuned: {escape(schedule)} over alone")
+    return "<p>By problem, as geometric means over the bases that can be tuned and play it:</p>" + table(
+        heads, rows
+    )
 
 
 def _chosen(atlas: Atlas) -> str:

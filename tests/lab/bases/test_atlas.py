@@ -109,6 +109,18 @@ def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
     assert [played.problems[place].name for place in played.common] == [EASY, "d = 10, K = 10"]
 
 
+def test_the_gain_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas) -> None:
+    for column in COLUMNS:
+        gains = [
+            played.gain(Place(CONTEXTS, name, "every(20)", column[1])).value
+            for name in ("LinUCB", "RandLinUCB", "SupLinUCB")
+        ]
+        found = played.problem_gain(CONTEXTS, "every(20)", column[1])
+        assert found.value == pytest.approx(math.prod(gains) ** (1 / 3))
+    with pytest.raises(InvalidSetting, match="problem"):
+        played.problem_gain("nowhere", "every(20)")
+
+
 def test_noise_of_means_is_taken_off_the_spread_of_bases() -> None:
     rng, names = np.random.default_rng(3), [f"base {place}" for place in range(11)]
     true = 2.0 ** np.linspace(
