@@ -68,7 +68,7 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
                     _text(found.overall_gain(base.name, "every(20)", "tuned")),
                 ]
                 for base in found.bases
-                if base.others
+                if base.is_tunable
             ],
         },
         {

@@ -504,6 +504,13 @@ def worst_case(
 )
 @click.option("--large", is_flag=True, help="The paper's problems with 1,000 arms, too: this takes hours.")
 @click.option("--tune/--no-tune", default=True, show_default=True, help="Choose settings of bases, too.")
+@click.option(
+    "--tuning-seeds",
+    type=click.IntRange(min=1),
+    default=6,
+    show_default=True,
+    help="Other seeds, on which settings are chosen.",
+)
 @click.option("--list", "listed", is_flag=True, help="Print bases, problems and schedules, and play nothing.")
 @_play_options("atlas")
 def atlas(
@@ -514,6 +521,7 @@ def atlas(
     horizon: int,
     large: bool,
     tune: bool,
+    tuning_seeds: int,
     listed: bool,
     out: Path,
     as_json: bool,
@@ -529,13 +537,13 @@ def atlas(
 
     The folder gets atlas.html, atlas.csv and the runs of each problem. Played again, it goes on with what is
     missing. With --tune, each base is also played alone and under every(20) at the best of five settings,
-    chosen on other seeds. A base that cannot play a problem is left out there, with the reason; runs that
-    fail in any other way make the exit code 1.
+    chosen on other seeds. A base that cannot play a problem is left out there, with the reason. The exit code
+    is 1 if runs failed in any other way, or if a base or a problem has no runs at all.
     """
     from rich.console import Console
 
     from infex.lab.bases import catalogue
-    from infex.lab.bases.atlas import atlas as draw
+    from infex.lab.bases.atlas import atlas as play_atlas
 
     if listed:
         for base in catalogue.BASES:
@@ -548,7 +556,8 @@ def atlas(
         return
     begun = time.perf_counter()
     settings: dict[str, Any] = {"seeds": seeds, "horizon": horizon, "large": large, "tune": tune}
-    found = draw(bases, problems, schedules, out=out, progress=True, **settings, **played)
+    settings |= {"tuning_seeds": tuning_seeds}
+    found = play_atlas(bases, problems, schedules, out=out, progress=True, **settings, **played)
     found.write(out)
     if as_json:
         say_json(found.table())
@@ -563,7 +572,9 @@ def atlas(
     click.echo(f"atlas.html and atlas.csv are in {out} ({seconds:.0f} s)", err=True)
     for failure in found.failures[:FAILURES_SHOWN]:
         click.echo(f"failed: {failure['run']}: {failure['traceback'].strip().splitlines()[-1]}", err=True)
-    if found.failures:
+    for (where, who), reason in found.refusals().items():
+        click.echo(f"left out: {who} on {where}: {reason}", err=True)
+    if found.failures or not found.is_complete:
         sys.exit(1)
 
 

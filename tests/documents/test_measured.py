@@ -61,7 +61,7 @@ def test_a_page_shows_every_table_and_quotes_intervals_of_theirs_alone(page: str
     assert sorted(titles) == sorted(table["title"] for table in tables)
     assert all(measured.write(f"{page}.json", [title]).startswith(f"**{title}**") for title in titles)
     cells = "\n".join(cell.replace("*", "") for table in tables for row in table["rows"] for cell in row)
-    quoted = re.findall(r"[+-]?\d[\d.,]* \[[^\]()]+\]", text)
+    quoted = re.findall(r"[+-]?\d[\d.,]* \[[^\]()]+\]", " ".join(text.split()))
     assert len(quoted) > 10
     for each in quoted:
         assert each in cells, each

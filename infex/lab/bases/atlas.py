@@ -42,13 +42,14 @@ ATLAS_SEEDS = 20
 TUNING_SEEDS = 6
 FIRST_TUNING_SEED = 1_000_000  # far from all seeds that regrets are read from
 DRAWS = 1000
-REFUSAL = re.compile(r"^infex\.errors\.\w+: (.+)$", re.MULTILINE)
+REFUSAL = re.compile(r"^infex\.errors\.(?:NotKept|InvalidSetting|InvalidReward): (.+)$", re.MULTILINE)
+LEAST_GAIN = 0.01  # of a ratio: a difference that is surely smaller than this is none
 
 Setting = Literal["published", "tuned"]
 
 
-class Place(NamedTuple):
-    """Where in the atlas a figure stands."""
+class CellKey(NamedTuple):
+    """Which cell of the atlas is meant."""
 
     problem: str
     base: str
@@ -92,9 +93,9 @@ class Atlas:
     schedules: tuple[str, ...]
     horizon: int
     seeds: tuple[int, ...]
-    tuned: bool
-    cells: Mapping[Place, Cell]
-    refused: Mapping[Place, str]
+    tuning_seeds: int  # 0 where nothing was tuned
+    cells: Mapping[CellKey, Cell]
+    refused: Mapping[CellKey, str]
     failures: tuple[dict[str, str], ...] = ()
 
     @property
@@ -106,46 +107,59 @@ class Atlas:
     @property
     def tuned_schedules(self) -> tuple[str, ...]:
         """The schedules for which settings were chosen, "alone" among them."""
-        return tuple(name for name in TUNED_SCHEDULES if self.tuned and name in (ALONE, *self.schedules))
+        return tuple(
+            name for name in TUNED_SCHEDULES if self.tuning_seeds and name in (ALONE, *self.schedules)
+        )
+
+    def refusals(self) -> dict[tuple[str, str], str]:
+        """Why a base was left out of a problem, by the names of problem and base."""
+        return {(key.problem, key.base): reason for key, reason in self.refused.items()}
+
+    @property
+    def is_complete(self) -> bool:
+        """Has every base runs on some problem, and every problem runs of some base?"""
+        bases, problems = ({getattr(key, name) for key in self.cells} for name in ("base", "problem"))
+        return len(bases) == len(self.bases) and len(problems) == len(self.problems)
 
     # Figures of one cell
 
-    def regret(self, place: Place) -> Interval:
+    def regret(self, key: CellKey) -> Interval:
         """Mean regret, with its interval."""
-        return self._regrets[self._known(place)]
+        return self._regrets[self._require(key)]
 
     @functools.cached_property
-    def _regrets(self) -> dict[Place, Interval]:
+    def _regrets(self) -> dict[CellKey, Interval]:
         intervals = mean_intervals([cell.regret for cell in self.cells.values()])
         return dict(zip(self.cells, intervals, strict=True))
 
-    def gain(self, place: Place) -> Interval:
+    def gain(self, key: CellKey) -> Interval:
         """Mean regret over that of the base alone at the same setting, paired: a gain if below 1."""
-        alone = place._replace(schedule=ALONE)
-        return ratio(self.cells[self._known(place)].regret, self.cells[self._known(alone)].regret)
+        alone = key._replace(schedule=ALONE)
+        return ratio(self.cells[self._require(key)].regret, self.cells[self._require(alone)].regret)
 
-    def _known(self, place: Place) -> Place:
-        if place not in self.cells:
-            reason = self.refused.get(place)
+    def _require(self, key: CellKey) -> CellKey:
+        if key not in self.cells:
+            reason = self.refused.get(key)
             why = f": {reason}" if reason else "; atlas.cells are those that there are"
-            raise InvalidSetting(f"no runs of {place.base!r}, {place.schedule} on {place.problem!r}{why}")
-        return place
+            raise InvalidSetting(f"no runs of {key.base!r}, {key.schedule} on {key.problem!r}{why}")
+        return key
 
-    def command(self, place: Place) -> str:
+    def command(self, key: CellKey) -> str:
         """The command that plays the runs of a cell again, and nothing else."""
-        base = next(base for base in self.bases if base.name == place.base)
-        problem = next(problem for problem in self.problems if problem.name == place.problem)
-        words = ["infex", "lab", "atlas", "--base", base.name, "--problem", problem.name]
-        words += [] if place.schedule == ALONE else ["--schedule", place.schedule]
+        base = next(base for base in self.bases if base.name == key.base)
+        problem = next(problem for problem in self.problems if problem.name == key.problem)
+        words = ["infex", "lab", "atlas", "--base", base.option, "--problem", problem.option]
+        words += [] if key.schedule == ALONE else ["--schedule", key.schedule]
         words += ["--seeds", str(len(self.seeds)), "--horizon", str(self.horizon)]
-        words += ["--tune" if place.setting == "tuned" else "--no-tune", "--out", "cell"]
+        tuned = ["--tune", "--tuning-seeds", str(self.tuning_seeds)]
+        words += [*(tuned if key.setting == "tuned" else ["--no-tune"]), "--out", "cell"]
         return shlex.join(words)
 
     # Figures that join problems
 
     @functools.cached_property
     def common(self) -> tuple[int, ...]:
-        """The places of problems that all bases play in all columns."""
+        """The indices of problems on which all bases have runs, and regret, in all columns."""
         complete = np.isfinite(self._logs[0]).all(axis=(1, 2))
         return tuple(np.flatnonzero(complete).tolist())
 
@@ -166,7 +180,7 @@ class Atlas:
                 rows = np.concatenate([rows, rng.integers(len(self.seeds), size=(draws, len(self.seeds)))])
             for b, base in enumerate(self.bases):
                 for c, column in enumerate(self.columns):
-                    cell = self.cells.get(Place(problem.name, base.name, *column))
+                    cell = self.cells.get(CellKey(problem.name, base.name, *column))
                     if cell is not None:
                         means = cell.regret[rows].mean(axis=1)
                         found[:, p, b, c] = np.log(means, where=means > 0.0, out=np.full_like(means, np.nan))
@@ -197,7 +211,7 @@ class Atlas:
         names = [each.name for each in self.problems]
         one_of("problem", problem, names)
         logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[:, names.index(problem)]
-        kept = np.isfinite(logs[0]) & [bool(base.others) for base in self.bases]
+        kept = np.isfinite(logs[0]) & [base.is_tunable for base in self.bases]
         return _geometric(logs[:, kept])
 
     def relative(self, base: str, schedule: str = ALONE, setting: Setting = "published") -> Interval:
@@ -210,23 +224,28 @@ class Atlas:
 
     def microseconds(self, base: str) -> float:
         """The median over problems of the time that a round of the base alone takes."""
-        places = [Place(problem.name, base, ALONE) for problem in self.problems]
-        times = [self.cells[place].microseconds for place in places if place in self.cells]
+        keys = [CellKey(problem.name, base, ALONE) for problem in self.problems]
+        times = [self.cells[key].microseconds for key in keys if key in self.cells]
         return float(np.median(times)) if times else math.nan
 
     def verdicts(self, schedule: str, setting: Setting = "published") -> dict[str, int]:
         """On how many pairs of base and problem a schedule "gains", "loses", or neither can be told.
 
-        Each pair by its own interval of 95 %: of 40 pairs without any gain, one would be said to gain, and
-        one to lose. At tuned settings, bases without a setting to tune are left out.
+        Each pair by its own interval of 95 %, which must be 1 % away from 1: of 40 pairs without any gain, at
+        most one would be said to gain, and one to lose. At tuned settings, bases without a setting to tune
+        are left out.
         """
         found = {"gains": 0, "loses": 0, "cannot be told": 0}
         for problem in self.problems:
-            for base in (base for base in self.bases if base.others or setting == "published"):
-                place = Place(problem.name, base.name, schedule, setting)
-                if place in self.cells and place._replace(schedule=ALONE) in self.cells:
-                    gain = self.gain(place)
-                    word = "gains" if gain.high < 1.0 else "loses" if gain.low > 1.0 else "cannot be told"
+            for base in (base for base in self.bases if base.is_tunable or setting == "published"):
+                key = CellKey(problem.name, base.name, schedule, setting)
+                if key in self.cells and key._replace(schedule=ALONE) in self.cells:
+                    gain = self.gain(key)
+                    word = "cannot be told"
+                    if gain.high < 1.0 - LEAST_GAIN:
+                        word = "gains"
+                    elif gain.low > 1.0 + LEAST_GAIN:
+                        word = "loses"
                     found[word] += 1
         return found
 
@@ -255,12 +274,15 @@ class Atlas:
         return _geometric(logs[:, np.isfinite(logs[0])])
 
     def statements(self) -> list[Statement]:
-        """The hypotheses of the atlas as figures in words, over the `common` problems."""
+        """The headline figures in words, over the `common` problems."""
         schedule = "every(20)" if "every(20)" in self.schedules else self.schedules[0]
         if not self.common or len(self.bases) < 2:
             return []
         found = [
-            Statement("Alone, the regrets of bases on one problem differ by a factor of", self.spread(ALONE)),
+            Statement(
+                "Alone, bases differ on one problem by a factor (10th to 90th percentile) of",
+                self.spread(ALONE),
+            ),
             Statement(f"Under {schedule} they differ by a factor of", self.spread(schedule)),
         ]
         if any(base.name == "Uniform" for base in self.bases):
@@ -271,9 +293,9 @@ class Atlas:
         gained = (self._logs_of(schedule) - self._logs_of(ALONE))[:, self.common]
         words = f"With all bases at their published settings, regret under {schedule} over that alone is"
         found.append(Statement(words, _geometric(_joined(gained))))
-        tunable = [place for place, base in enumerate(self.bases) if base.others]
+        tunable = [index for index, base in enumerate(self.bases) if base.is_tunable]
         if (schedule, "tuned") in self.columns and tunable:
-            words = f"With the {len(tunable)} bases that can be tuned at their {{}} settings, that is"
+            words = f"With the {len(tunable)} that can be tuned at their {{}} settings, that is"
             found.append(Statement(words.format("published"), _geometric(_joined(gained[..., tunable]))))
             left = (self._logs_of(schedule, "tuned") - self._logs_of(ALONE, "tuned"))[:, self.common]
             found.append(Statement(words.format("tuned"), _geometric(_joined(left[..., tunable]))))
@@ -299,12 +321,12 @@ class Atlas:
     def table(self) -> list[dict[str, Any]]:
         """A row for each cell, with its regret, its gain and their intervals, calls, deviations and time."""
         rows: list[dict[str, Any]] = []
-        for place, cell in self.cells.items():
-            row: dict[str, Any] = place._asdict() | {"expression": cell.expression}
-            row |= dict(zip(("regret", "regret_low", "regret_high"), self.regret(place), strict=True))
+        for key, cell in self.cells.items():
+            row: dict[str, Any] = key._asdict() | {"expression": cell.expression}
+            row |= dict(zip(("regret", "regret_low", "regret_high"), self.regret(key), strict=True))
             gain = Interval(math.nan, math.nan, math.nan)
-            if place._replace(schedule=ALONE) in self.cells:
-                gain = self.gain(place)
+            if key._replace(schedule=ALONE) in self.cells:
+                gain = self.gain(key)
             row |= dict(zip(("gain", "gain_low", "gain_high"), gain, strict=True))
             row |= {"calls": cell.calls, "deviations": cell.deviations, "microseconds": cell.microseconds}
             rows.append(row)
@@ -369,99 +391,104 @@ def atlas(
     `bases`, `problems` and `schedules` are those of the atlas, or some of them by name; other texts are
     expressions of your own, and in a dict they have names. With `large`, the paper's problems with 1,000 arms
     are among them, which take hours. Base and greedy rounds share their data, but for bases that refuse that.
-    Each base is played at its published setting with so many `seeds`. With `tune`,
-    it is also played alone and under every(20) at that one of its settings whose mean regret on
-    `tuning_seeds` other seeds is least: as many settings for every base that has one to tune, and as many
-    seeds.
+
+    Each base is played at its published setting with so many `seeds`. With `tune`, it is also played alone
+    and under every(20) at that one of its settings whose mean regret on `tuning_seeds` other seeds is least:
+    five settings for every base of the atlas that has one to tune, and for one of yours those of a list, as
+    in "my.module:Policy(scale=[1, 0.1])", of which the first counts as published.
 
     With `out`, finished runs are kept in that folder, and the same call after an interruption goes on.
     `workers`, `engine`, `scheduler`, `force` and `progress` are those of `Sweep.run`.
 
     >>> small = atlas(["LinUCB"], ["gaussian(dim=2, arms=5)"], ["every(5)"], seeds=2, horizon=50, tune=False)
-    >>> [(place.schedule, cell.regret.size) for place, cell in small.cells.items()]
+    >>> [(key.schedule, cell.regret.size) for key, cell in small.cells.items()]
     [('alone', 2), ('every(5)', 2)]
     """
-    entrants, cases, times = (
-        chosen_bases(bases),
-        chosen_problems(problems, large),
-        chosen_schedules(schedules),
-    )
+    asked_bases, asked_problems = chosen_bases(bases), chosen_problems(problems, large)
+    asked_schedules = chosen_schedules(schedules)
     whole("seeds", seeds, least=1)
     whole("tuning_seeds", tuning_seeds, least=1)
     if seeds >= FIRST_TUNING_SEED:
         raise InvalidSetting(f"seeds must be fewer than {FIRST_TUNING_SEED}, which tune, got {seeds}")
     run = {"workers": workers, "engine": engine, "scheduler": scheduler, "force": force, "progress": progress}
-    drawing = _Drawing(horizon, range(seeds), None if out is None else Path(out), run)
-    for problem in cases:
-        drawing.publish(problem, entrants, (ALONE, *times))
+    runs = _AtlasRuns(horizon, range(seeds), None if out is None else Path(out), run)
+    for problem in asked_problems:
+        runs.play_published(problem, asked_bases, (ALONE, *asked_schedules))
         if tune:
-            played = [name for name in TUNED_SCHEDULES if name in (ALONE, *times)]
+            tuned = [name for name in TUNED_SCHEDULES if name in (ALONE, *asked_schedules)]
             other_seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + tuning_seeds)
-            drawing.tune(problem, entrants, played, other_seeds)
-    parts = drawing.cells, drawing.refused, tuple(drawing.failures)
-    return Atlas(entrants, cases, times, horizon, tuple(range(seeds)), tune, *parts)
+            runs.play_tuned(problem, asked_bases, tuned, other_seeds)
+    return Atlas(
+        asked_bases,
+        asked_problems,
+        asked_schedules,
+        horizon,
+        tuple(range(seeds)),
+        tuning_seeds if tune else 0,
+        runs.cells,
+        runs.refused,
+        tuple(runs.failures),
+    )
 
 
-class _Drawing:
-    """An atlas while it is played: its cells so far, and how its runs are made."""
+class _AtlasRuns:
+    """The cells of an atlas while it is played, and how its runs are made."""
 
     def __init__(self, horizon: int, seeds: range, out: Path | None, run: dict[str, Any]) -> None:
-        self.cells: dict[Place, Cell] = {}
-        self.refused: dict[Place, str] = {}
+        self.cells: dict[CellKey, Cell] = {}
+        self.refused: dict[CellKey, str] = {}
         self.failures: list[dict[str, str]] = []
         self._horizon, self._seeds, self._out, self._run = horizon, seeds, out, run
 
-    def publish(self, problem: Problem, bases: Sequence[Base], schedules: Sequence[str]) -> None:
+    def play_published(self, problem: Problem, bases: Sequence[Base], schedules: Sequence[str]) -> None:
         """Plays all bases at their published settings."""
-        places = {
-            Place(problem.name, base.name, schedule): base.published
+        settings = {
+            CellKey(problem.name, base.name, schedule): base.published
             for base in bases
             for schedule in schedules
         }
-        results = self._results(problem, "published", places.items(), self._seeds)
-        for place, expression in places.items():
-            self._add(place, expression, results)
-        for failure in results.failures:
-            if REFUSAL.search(failure["traceback"]) is None:
-                self.failures.append(failure)
+        results = self._results(problem, "published", settings.items(), self._seeds)
+        for key, setting in settings.items():
+            self._add(key, setting, results)
 
-    def tune(self, problem: Problem, bases: Sequence[Base], schedules: Sequence[str], seeds: range) -> None:
+    def play_tuned(
+        self, problem: Problem, bases: Sequence[Base], schedules: Sequence[str], seeds: range
+    ) -> None:
         """Chooses a setting for each base on other seeds, and plays the chosen one.
 
-        What has no setting to tune, or is best as published, has the runs that it has already.
+        Bases without settings to tune, or best as published, reuse their published runs.
         """
         published = [
-            (base, Place(problem.name, base.name, schedule))
+            (base, CellKey(problem.name, base.name, schedule))
             for base in bases
             for schedule in schedules
-            if Place(problem.name, base.name, schedule) in self.cells
+            if CellKey(problem.name, base.name, schedule) in self.cells
         ]
-        tried = [(place, setting) for base, place in published for setting in base.settings if base.others]
-        choice = {place: base.published for base, place in published}
+        tried = [(key, setting) for base, key in published if base.is_tunable for setting in base.settings]
+        choice = {key: base.published for base, key in published}
         if tried:
             results = self._results(problem, "tuning", tried, seeds)
-            means: dict[Place, dict[str, float]] = {}
-            for place, setting in tried:
-                regret = _regret(results, _name(place, setting))
+            means: dict[CellKey, dict[str, float]] = {}
+            for key, setting in tried:
+                regret = _regret(results, _name(key, setting))
                 if regret.size == len(seeds):
-                    means.setdefault(place, {})[setting] = float(regret.mean())
-            choice |= {place: min(some, key=some.__getitem__) for place, some in means.items()}
-        others = [(place, choice[place]) for base, place in published if choice[place] != base.published]
+                    means.setdefault(key, {})[setting] = float(regret.mean())
+            choice |= {key: min(some, key=some.__getitem__) for key, some in means.items()}
+        others = [(key, choice[key]) for base, key in published if choice[key] != base.published]
         tuned = self._results(problem, "tuned", others, self._seeds) if others else None
-        for base, place in published:
-            there = place._replace(setting="tuned")
-            if choice[place] == base.published or tuned is None:
-                self.cells[there] = self.cells[place]
+        for base, key in published:
+            if choice[key] == base.published or tuned is None:
+                self.cells[key._replace(setting="tuned")] = self.cells[key]
             else:
-                self._add(there, choice[place], tuned)
+                self._add(key._replace(setting="tuned"), choice[key], tuned)
 
     def _results(
-        self, problem: Problem, part: str, played: Iterable[tuple[Place, str]], seeds: range
+        self, problem: Problem, part: str, played: Iterable[tuple[CellKey, str]], seeds: range
     ) -> Results:
         """The runs of bases on a problem; those that are in the folder already are not played again."""
         sweep = Sweep(
             environments={problem.name: problem.environment},
-            policies={_name(place, base): _policy(base, place.schedule) for place, base in played},
+            policies={_name(key, base): _policy(base, key.schedule) for key, base in played},
             horizon=self._horizon,
             seeds=seeds,
             estimator=problem.estimator,
@@ -472,15 +499,20 @@ class _Drawing:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InfexWarning)  # rare exploration is what is on trial
             warnings.filterwarnings("ignore", r"\d+ of \d+ runs failed", RuntimeWarning)
-            return sweep.run(out=out, **self._run)
+            results = sweep.run(out=out, **self._run)
+        self.failures += (each for each in results.failures if not REFUSAL.search(each["traceback"]))
+        return results
 
-    def _add(self, place: Place, expression: str, results: Results) -> None:
-        """The cell of runs that all went well; the runs that are left of others may be the lucky ones."""
-        name = _name(place, expression)
+    def _add(self, key: CellKey, expression: str, results: Results) -> None:
+        """Adds the cell if every seed succeeded, else the refusal.
+
+        The runs that are left of a cell where some failed may be the lucky ones.
+        """
+        name = _name(key, expression)
         regret = _regret(results, name)
         if regret.size == len(self._seeds):
             (where,) = results.cells
-            self.cells[place] = Cell(
+            self.cells[key] = Cell(
                 expression,
                 regret,
                 float(np.mean(results.explored(where, name))) / self._horizon,
@@ -489,9 +521,9 @@ class _Drawing:
             )
             return
         for failure in results.failures:
-            said = REFUSAL.search(failure["traceback"])
-            if failure["run"].startswith(f"{name} on {place.problem} with seed ") and said is not None:
-                self.refused[place] = said.group(1)
+            refusal = REFUSAL.search(failure["traceback"])
+            if failure["run"].startswith(f"{name} on {key.problem} with seed ") and refusal is not None:
+                self.refused[key] = refusal.group(1)
                 return
 
 
@@ -503,9 +535,9 @@ def _regret(results: Results, name: str) -> Floats:
     return results.regret(cell, name)
 
 
-def _name(place: Place, expression: str) -> str:
+def _name(key: CellKey, expression: str) -> str:
     """What a base is called in the tables of a problem's runs."""
-    return f"{place.base} | {place.schedule} | {expression}"
+    return f"{key.base} | {key.schedule} | {expression}"
 
 
 def _policy(base: str, schedule: str) -> str:

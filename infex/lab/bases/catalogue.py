@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from infex.checks import hint
+from infex.checks import hint, safe_repr
 from infex.errors import InvalidSetting
 from infex.lab.paper import PAPER_DIMS
+from infex.lab.specs import named, problem_specs
 
 ALONE = "alone"  # the base decides in every round
 TUNED_SCHEDULES = (ALONE, "every(20)")  # for which settings are chosen
-SCALES = (0.03, 0.1, 0.2, 0.5)  # that are tried beside the published setting, where that is not far too wide
+SCALES = (0.03, 0.1, 0.2, 0.5)  # tried beside the published setting; bases that explore far more have others
 
-Coverage = Literal["covered", "not covered", "silent", "of yours"]
-Law = Literal["exact", "drawn", "of yours"]
+Coverage = Literal["covered", "not covered", "silent", "not stated"]
+Law = Literal["exact", "drawn", "not stated"]
 
 
 class Base(NamedTuple):
@@ -27,15 +28,25 @@ class Base(NamedTuple):
 
     name: str
     published: str
-    others: tuple[str, ...] = ()
-    coverage: Coverage = "of yours"
+    tuning_settings: tuple[str, ...] = ()
+    coverage: Coverage = "not stated"
     why: str = ""
-    law: Law = "of yours"
+    law: Law = "not stated"
+
+    @property
+    def is_tunable(self) -> bool:
+        """Are there other settings than the published one to choose from?"""
+        return bool(self.tuning_settings)
+
+    @property
+    def option(self) -> str:
+        """What names it on the command line."""
+        return self.name if any(self == base for base in BASES) else self.published
 
     @property
     def settings(self) -> tuple[str, ...]:
         """All expressions that are tried, the published one first."""
-        return (self.published, *self.others)
+        return (self.published, *self.tuning_settings)
 
 
 class Problem(NamedTuple):
@@ -45,8 +56,15 @@ class Problem(NamedTuple):
     environment: str
     estimator: str | None = None
 
+    @property
+    def option(self) -> str:
+        """What names it on the command line."""
+        return self.name if self in (*PROBLEMS, *LARGE_PROBLEMS) else self.environment
 
-def _scaled(expression: str, setting: str = "scale", values: Iterable[float] = SCALES) -> tuple[str, ...]:
+
+def _with_values(
+    expression: str, setting: str = "scale", values: Iterable[float] = SCALES
+) -> tuple[str, ...]:
     """The expression with each value of a setting."""
     name, _, rest = expression.rstrip(")").partition("(")
     words = [rest] if rest else []
@@ -54,7 +72,7 @@ def _scaled(expression: str, setting: str = "scale", values: Iterable[float] = S
 
 
 def _base(name: str, expression: str, coverage: Coverage, why: str, law: Law, setting: str = "scale") -> Base:
-    return Base(name, expression, _scaled(expression, setting), coverage, why, law)
+    return Base(name, expression, _with_values(expression, setting), coverage, why, law)
 
 
 BASES = (
@@ -70,7 +88,7 @@ BASES = (
     Base(
         "LinTS, Agrawal's scale",
         "LinTS(inflation=agrawal)",
-        _scaled("LinTS(inflation=agrawal)", values=(0.005, 0.02, 0.05, 0.2)),
+        _with_values("LinTS(inflation=agrawal)", values=(0.005, 0.02, 0.05, 0.2)),
         "silent",
         "Agrawal and Goyal (2013) bound it by sqrt(T)",
         "drawn",
@@ -104,7 +122,7 @@ BASES = (
     Base(
         "LinPHE",
         "LinPHE",
-        _scaled("LinPHE", values=(0.02, 0.05, 0.1, 0.25)),
+        _with_values("LinPHE", values=(0.02, 0.05, 0.1, 0.25)),
         "silent",
         "Kveton et al. (2019) bound it by sqrt(T)",
         "drawn",
@@ -130,7 +148,7 @@ BASES = (
     Base(
         "SpannerIGW",
         "SpannerIGW",
-        _scaled("SpannerIGW", "rate", (100, 400, 1600, 6400)),
+        _with_values("SpannerIGW", "rate", (100, 400, 1600, 6400)),
         "not covered",
         "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
         "exact",
@@ -139,7 +157,7 @@ BASES = (
     Base(
         "EXP2",
         "EXP2",
-        _scaled("EXP2", "rate", (0.01, 0.02, 0.05, 0.1)),
+        _with_values("EXP2", "rate", (0.01, 0.02, 0.05, 0.1)),
         "not covered",
         "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
         "exact",
@@ -147,7 +165,7 @@ BASES = (
     Base(
         "WeightedOFUL",
         "WeightedOFUL",
-        _scaled("WeightedOFUL", values=(0.0005, 0.002, 0.005, 0.02)),
+        _with_values("WeightedOFUL", values=(0.0005, 0.002, 0.005, 0.02)),
         "silent",
         "Zhou et al. (2021) bound it by sqrt(T)",
         "exact",
@@ -180,19 +198,25 @@ def chosen_bases(asked: Iterable[str] | Mapping[str, str]) -> tuple[Base, ...]:
     """The bases of the atlas that are asked for, by name; all for none.
 
     Any other text is the expression of a base of one's own, as is each value of a dict, whose keys are names.
-    Of such a base nothing is tuned.
+    A list in it gives settings: the first counts as published, and the others are for tuning.
     """
     if isinstance(asked, Mapping):
-        return tuple(Base(name, expression) for name, expression in asked.items())
+        return tuple(_own_base(name, expression) for name, expression in asked.items())
     known = {base.name: base for base in BASES}
     found = dict.fromkeys(_list_of("bases", asked))
-    return tuple(known.get(text) or Base(text, _expression(text, known)) for text in found) or BASES
+    return tuple(known.get(text) or _own_base(text, _expression(text, known)) for text in found) or BASES
+
+
+def _own_base(name: str, expression: str) -> Base:
+    first, *others = (each.label for each in named(expression, "policy"))
+    return Base(name, first, tuple(others))
 
 
 def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tuple[Problem, ...]:
     """The problems of the atlas that are asked for, by name; all for none, with the `large` ones or without.
 
-    Any other text is the expression of a problem, as is each value of a dict, whose keys are names.
+    Any other text is the expression of a problem, as is each value of a dict, whose keys are names. A list in
+    it gives several problems.
     """
     if isinstance(asked, Mapping):
         return tuple(Problem(name, expression) for name, expression in asked.items())
@@ -200,7 +224,16 @@ def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tu
     found = list(dict.fromkeys(_list_of("problems", asked)))
     if not found:
         return (*PROBLEMS, *LARGE_PROBLEMS) if large else PROBLEMS
-    return tuple(known.get(text) or Problem(text, _expression(text, known)) for text in found)
+    problems: list[Problem] = []
+    for text in found:
+        if text in known:
+            problems.append(known[text])
+        else:
+            labels = [spec.label for spec in problem_specs(_expression(text, known))]
+            problems += (
+                [Problem(text, text)] if len(labels) == 1 else [Problem(each, each) for each in labels]
+            )
+    return tuple(problems)
 
 
 def chosen_schedules(asked: Iterable[str]) -> tuple[str, ...]:
@@ -215,7 +248,9 @@ def _list_of(name: str, asked: Iterable[str]) -> list[str]:
     found = [asked] if isinstance(asked, str) else list(asked)
     for each in found:
         if not isinstance(each, str) or not each:
-            raise InvalidSetting(f"{name} must be names or expressions, got {each!r}")
+            raise InvalidSetting(
+                f"{name} must be names or expressions, such as 'my.module:Policy()', got {safe_repr(each)}"
+            )
     return found
 
 

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from infex._stats import Interval
-from infex.lab.bases.atlas import Atlas, Place, Setting
+from infex.lab.bases.atlas import Atlas, CellKey, Setting
 from infex.lab.bases.catalogue import ALONE, Base, Problem
 from infex.pages import breakable, chart, rounded, shell, table
 
@@ -70,11 +70,11 @@ def _failures(atlas: Atlas) -> str:
 
 def _statements(atlas: Atlas) -> str:
     if not atlas.common:
-        return "<p>No problem was played by all bases, so there is nothing to say of all of them.</p>"
+        return "<p>On no problem all bases have runs with some regret, so nothing is said of all of them.</p>"
     items = "".join(
         f"<li>{escape(each.words)} <b>{_text(each.figure)}</b></li>" for each in atlas.statements()
     )
-    names = escape("; ".join(atlas.problems[place].name for place in atlas.common))
+    names = escape("; ".join(atlas.problems[index].name for index in atlas.common))
     return (
         f"<p>On the {len(atlas.common)} problems that all bases play ({names}), as geometric means over "
         f"them:</p><ul>{items}</ul>"
@@ -89,8 +89,8 @@ def _verdicts(atlas: Atlas) -> str:
         if schedule != ALONE
     ]
     words = (
-        "<p>Each pair of a base and a problem by its own interval. Where nothing is gained, one pair in 40 "
-        "is said to gain by chance, and one to lose.</p>"
+        "<p>Each pair of a base and a problem by its own interval, which must be 1 % away from 1. Where "
+        "nothing is gained, at most one pair in 40 is said to gain by chance, and one to lose.</p>"
     )
     return words + table(("schedule", "setting", "gains", "loses", "cannot be told"), rows)
 
@@ -140,11 +140,12 @@ def _gains_by_schedule(atlas: Atlas) -> str:
 
 def _gains_by_problem(atlas: Atlas, schedule: str, setting: Setting = "published") -> list[str]:
     """Gains of one schedule by base and problem."""
-    names, problems = [base.name for base in atlas.bases], [problem.name for problem in atlas.problems]
+    names = [base.name for base in atlas.bases if base.is_tunable or setting == "published"]
+    problems = [problem.name for problem in atlas.problems]
     gains: list[list[Interval | None]] = []
     for base in names:
-        places = [Place(problem, base, schedule, setting) for problem in problems]
-        gains.append([atlas.gain(place) if place in atlas.cells else None for place in places])
+        keys = [CellKey(problem, base, schedule, setting) for problem in problems]
+        gains.append([atlas.gain(key) if key in atlas.cells else None for key in keys])
     return [
         f"<h3>{escape(schedule)} by problem, at {setting} settings</h3>",
         _heat(f"Gains of {schedule} by problem, {setting}", problems, names, gains),
@@ -156,11 +157,13 @@ def _tuning(atlas: Atlas) -> list[str]:
     schedules = [name for name in atlas.tuned_schedules if name != ALONE]
     heats = [part for schedule in schedules for part in _gains_by_problem(atlas, schedule, "tuned")]
     heading = "<h2>What is left once bases are tuned</h2>"
-    if not schedules:
+    if not schedules or not any(base.is_tunable for base in atlas.bases):
         return [heading, _chosen(atlas)]
     schedule = schedules[0]
     dots = [
-        (base.name, atlas.excess(base.name), atlas.overall_gain(base.name, schedule)) for base in atlas.bases
+        (base.name, atlas.excess(base.name), atlas.overall_gain(base.name, schedule))
+        for base in atlas.bases
+        if base.is_tunable
     ]
     drawn = chart(
         {
@@ -205,11 +208,11 @@ def _by_problem(atlas: Atlas, schedule: str) -> str:
 def _chosen(atlas: Atlas) -> str:
     """How often each setting was chosen."""
     rows = []
-    for base in (base for base in atlas.bases if base.others):
+    for base in (base for base in atlas.bases if base.is_tunable):
         row = [breakable(base.name)]
         for schedule in atlas.tuned_schedules:
-            places = [Place(problem.name, base.name, schedule, "tuned") for problem in atlas.problems]
-            counts = Counter(atlas.cells[place].expression for place in places if place in atlas.cells)
+            keys = [CellKey(problem.name, base.name, schedule, "tuned") for problem in atlas.problems]
+            counts = Counter(atlas.cells[key].expression for key in keys if key in atlas.cells)
             words = (f"{setting} on {counts[setting]}" for setting in base.settings if counts[setting])
             row.append("<br>".join(map(escape, words)))
         rows.append(row)
@@ -260,12 +263,12 @@ def _front(atlas: Atlas) -> str:
     """Explorations against regret, a series for each schedule."""
     if not atlas.common:
         return ""
-    kept = [atlas.problems[place].name for place in atlas.common]
+    kept = [atlas.problems[index].name for index in atlas.common]
     series = []
     for colour, schedule in enumerate((ALONE, *atlas.schedules)):
         calls, regrets, names = [], [], []
         for base in atlas.bases:
-            shares = [atlas.cells[Place(problem, base.name, schedule)].calls for problem in kept]
+            shares = [atlas.cells[CellKey(problem, base.name, schedule)].calls for problem in kept]
             calls.append(sum(shares) / len(shares))
             regrets.append(atlas.relative(base.name, schedule))
             names.append(base.name)
@@ -299,13 +302,13 @@ def _problem(atlas: Atlas, problem: Problem) -> list[str]:
     for base in atlas.bases:
         row = [breakable(base.name)]
         for column in atlas.columns:
-            place = Place(problem.name, base.name, *column)
-            if place not in atlas.cells:
+            key = CellKey(problem.name, base.name, *column)
+            if key not in atlas.cells:
                 row.append("")
                 continue
             name = f"cell-{len(commands)}-{atlas.problems.index(problem)}"
-            commands.append(f'<li id="{name}"><code>{escape(atlas.command(place))}</code></li>')
-            cell, regret = atlas.cells[place], atlas.regret(place)
+            commands.append(f'<li id="{name}"><code>{escape(atlas.command(key))}</code></li>')
+            cell, regret = atlas.cells[key], atlas.regret(key)
             more = ""
             if not math.isnan(cell.deviations):
                 more = f"<br><small>{cell.calls:.2%} calls, {cell.deviations:.2%} deviations</small>"
@@ -314,15 +317,15 @@ def _problem(atlas: Atlas, problem: Problem) -> list[str]:
     heads = ("base", *(f"{escape(schedule)}, {setting}" for schedule, setting in atlas.columns))
     learnt = f", learnt by <code>{escape(problem.estimator)}</code>" if problem.estimator else ""
     reasons: dict[str, list[str]] = {}
-    for place, reason in atlas.refused.items():
-        if place.problem == problem.name and place.base not in reasons.setdefault(reason, []):
-            reasons[reason].append(place.base)
+    for key, reason in atlas.refused.items():
+        if key.problem == problem.name and key.base not in reasons.setdefault(reason, []):
+            reasons[reason].append(key.base)
     refusals = "".join(
         f"<p>Refused by {escape(', '.join(names))}: {escape(reason)}.</p>"
         for reason, names in reasons.items()
     )
     return [
-        f"<h2>{escape(problem.name[:1].upper() + problem.name[1:])}</h2>",
+        f"<h2>{escape(problem.name)}</h2>",
         f"<p><code>{escape(problem.environment)}</code>{learnt}. Mean regret with its interval; each figure "
         "leads to the command that plays its runs again.</p>",
         table(heads, rows),

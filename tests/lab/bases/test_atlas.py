@@ -19,7 +19,7 @@ import infex
 from infex import lab
 from infex.cli.main import main
 from infex.errors import InfexError, InvalidSetting
-from infex.lab.bases.atlas import FIRST_TUNING_SEED, Atlas, Cell, Place, Setting, atlas
+from infex.lab.bases.atlas import FIRST_TUNING_SEED, Atlas, Cell, CellKey, Setting, atlas
 from infex.lab.bases.catalogue import ALONE, BASES, PROBLEMS, SCHEDULES, Base, Problem
 from infex.registry import parse
 from tests.lab.reports import browser
@@ -28,6 +28,13 @@ HORIZON, SEEDS = 120, 13
 EASY, CONTEXTS = "gaussian(dim=3, arms=6)", "changing(dim=3, arms=4)"
 COLUMNS: list[tuple[str, Setting]] = [(ALONE, "tuned"), ("every(20)", "published")]
 NAMES = ["LinUCB", "RandLinUCB", "LinPHE", "SupLinUCB", "Uniform"]
+
+
+class Careless:
+    """A policy that returns no Choice."""
+
+    def choose(self, t: int, posterior: Any, rng: Any) -> Any:
+        return 0
 
 
 class Broken:
@@ -62,7 +69,7 @@ def test_cells_hold_the_runs_that_play_gives(played: Atlas) -> None:
         ("LinUCB", "every(5)", "Infex(LinUCB, every(5))"),
         ("SupLinUCB", "every(20)", "Infex(SupLinUCB, every(20), data=own)"),
     ]:
-        cell = played.cells[Place(EASY, base, schedule)]
+        cell = played.cells[CellKey(EASY, base, schedule)]
         assert cell.regret.tolist() == by_hand(easy, policy, range(SEEDS))
         assert cell.calls == pytest.approx({ALONE: 1.0, "every(5)": 0.2, "every(20)": 0.05}[schedule])
         assert math.isnan(cell.deviations) == (schedule == ALONE)
@@ -74,45 +81,45 @@ def test_a_tuned_base_has_the_setting_that_is_best_on_other_seeds(played: Atlas)
     tuning = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + 3)
     for base in (base for base in played.bases if base.name in ("LinUCB", "RandLinUCB")):
         means = {setting: np.mean(by_hand(easy, setting, tuning)) for setting in base.settings}
-        cell = played.cells[Place(EASY, base.name, ALONE, "tuned")]
+        cell = played.cells[CellKey(EASY, base.name, ALONE, "tuned")]
         assert means[cell.expression] == min(means.values())
         assert cell.regret.tolist() == by_hand(easy, cell.expression, range(SEEDS))
-    uniform = Place(EASY, "Uniform", ALONE)
+    uniform = CellKey(EASY, "Uniform", ALONE)
     assert played.cells[uniform] == played.cells[uniform._replace(setting="tuned")]
 
 
 def test_gains_are_ratios_of_means_with_intervals_around_them(played: Atlas) -> None:
-    means = {place: cell.regret.mean() for place, cell in played.cells.items()}
-    for place in played.cells:
-        gain = played.gain(place)
-        assert gain.value == pytest.approx(means[place] / means[place._replace(schedule=ALONE)])
+    means = {key: cell.regret.mean() for key, cell in played.cells.items()}
+    for key in played.cells:
+        gain = played.gain(key)
+        assert gain.value == pytest.approx(means[key] / means[key._replace(schedule=ALONE)])
         assert gain.low / (1 + 1e-12) <= gain.value <= gain.high * (1 + 1e-12)
-        assert played.regret(place).value == pytest.approx(means[place])
+        assert played.regret(key).value == pytest.approx(means[key])
 
 
 def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
-    means = {place: float(cell.regret.mean()) for place, cell in played.cells.items()}
+    means = {key: float(cell.regret.mean()) for key, cell in played.cells.items()}
     plays = {"LinPHE": [EASY, "d = 10, K = 10"]}
     for name in NAMES:
         problems = plays.get(name, [EASY, CONTEXTS, "d = 10, K = 10"])
-        gains = [means[Place(p, name, "every(5)")] / means[Place(p, name, ALONE)] for p in problems]
+        gains = [means[CellKey(p, name, "every(5)")] / means[CellKey(p, name, ALONE)] for p in problems]
         found = played.overall_gain(name, "every(5)")
         assert found.value == pytest.approx(math.prod(gains) ** (1 / len(gains)))
         assert found.low < found.value < found.high
-        over = [means[Place(p, name, ALONE)] / means[Place(p, name, ALONE, "tuned")] for p in problems]
+        over = [means[CellKey(p, name, ALONE)] / means[CellKey(p, name, ALONE, "tuned")] for p in problems]
         assert played.excess(name).value == pytest.approx(math.prod(over) ** (1 / len(over)))
         common = [EASY, "d = 10, K = 10"]
-        first = [means[Place(p, "LinUCB", ALONE)] for p in common]
-        told = [means[Place(p, name, "every(20)", "tuned")] for p in common] / np.array(first)
+        first = [means[CellKey(p, "LinUCB", ALONE)] for p in common]
+        told = [means[CellKey(p, name, "every(20)", "tuned")] for p in common] / np.array(first)
         relative = played.relative(name, "every(20)", "tuned")
         assert relative.value == pytest.approx(math.prod(told) ** 0.5)
-    assert [played.problems[place].name for place in played.common] == [EASY, "d = 10, K = 10"]
+    assert [played.problems[key].name for key in played.common] == [EASY, "d = 10, K = 10"]
 
 
 def test_the_gain_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas) -> None:
     for column in COLUMNS:
         gains = [
-            played.gain(Place(CONTEXTS, name, "every(20)", column[1])).value
+            played.gain(CellKey(CONTEXTS, name, "every(20)", column[1])).value
             for name in ("LinUCB", "RandLinUCB", "SupLinUCB")
         ]
         found = played.problem_gain(CONTEXTS, "every(20)", column[1])
@@ -122,21 +129,21 @@ def test_the_gain_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas)
 
 
 def test_noise_of_means_is_taken_off_the_spread_of_bases() -> None:
-    rng, names = np.random.default_rng(3), [f"base {place}" for place in range(11)]
+    rng, names = np.random.default_rng(3), [f"base {index}" for index in range(11)]
     true = 2.0 ** np.linspace(
         0.0, 1.0, 11
     )  # so that the factor between the 10th and the 90th of 100 is 2^0.8
     found, problems = [], ("one", "two", "three")
     for _ in range(30):
         cells = {
-            Place(problem, name, schedule): Cell(name, mean * rng.exponential(1.0, 25), 1.0, math.nan, 1.0)
+            CellKey(problem, name, schedule): Cell(name, mean * rng.exponential(1.0, 25), 1.0, math.nan, 1.0)
             for problem in problems
             for name, mean in zip(names, true, strict=True)
             for schedule in (ALONE, "every(5)")
         }
         made = Atlas(
             tuple(Base(name, name) for name in names), tuple(Problem(each, each) for each in problems),
-            ("every(5)",), 100, tuple(range(25)), False, cells, {},
+            ("every(5)",), 100, tuple(range(25)), 0, cells, {},
         )  # fmt: skip
         found.append(made.spread(ALONE))
         assert found[-1].low <= found[-1].value <= found[-1].high
@@ -149,15 +156,16 @@ def test_noise_of_means_is_taken_off_the_spread_of_bases() -> None:
 def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
     found = {each.words: each.figure for each in played.statements()}
     assert len(found) == 7
-    means = {place: float(cell.regret.mean()) for place, cell in played.cells.items()}
+    means = {key: float(cell.regret.mean()) for key, cell in played.cells.items()}
     common = [EASY, "d = 10, K = 10"]
-    for names, setting, words in [
+    cases: list[tuple[list[str], Setting, str]] = [
         (NAMES, "published", "With all bases at their published settings"),
-        (NAMES[:-1], "published", "With the 4 bases that can be tuned at their published settings"),
-        (NAMES[:-1], "tuned", "With the 4 bases that can be tuned at their tuned settings"),
-    ]:
+        (NAMES[:-1], "published", "With the 4 that can be tuned at their published settings"),
+        (NAMES[:-1], "tuned", "With the 4 that can be tuned at their tuned settings"),
+    ]
+    for names, setting, words in cases:
         logs = [
-            math.log(means[Place(p, name, "every(20)", setting)] / means[Place(p, name, ALONE, setting)])
+            math.log(means[CellKey(p, name, "every(20)", setting)] / means[CellKey(p, name, ALONE, setting)])
             for p in common
             for name in names
         ]
@@ -165,16 +173,16 @@ def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
         assert figure.value == pytest.approx(math.exp(np.mean(logs)))
     (uniform,) = (figure for words, figure in found.items() if "uniform exploration" in words)
     ratios = [
-        means[Place(p, "Uniform", "every(20)")]
-        / math.exp(np.median([math.log(means[Place(p, name, "every(20)")]) for name in NAMES]))
+        means[CellKey(p, "Uniform", "every(20)")]
+        / math.exp(np.median([math.log(means[CellKey(p, name, "every(20)")]) for name in NAMES]))
         for p in common
     ]
     assert uniform.value == pytest.approx(math.prod(ratios) ** 0.5)
     (rank,) = (figure for words, figure in found.items() if "rank correlation" in words)
-    log = {place: math.log(mean) for place, mean in means.items()}
+    log = {key: math.log(mean) for key, mean in means.items()}
     taken = [
         [
-            sum(log[Place(p, name, ALONE)] - log[Place(p, name, *column)] for p in common)
+            sum(log[CellKey(p, name, ALONE)] - log[CellKey(p, name, *column)] for p in common)
             for name in NAMES[:-1]
         ]
         for column in COLUMNS
@@ -185,20 +193,20 @@ def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
 
 def test_verdicts_count_every_pair_of_a_base_and_a_problem(played: Atlas) -> None:
     counts = played.verdicts("every(20)")
-    places = [Place(p.name, b.name, "every(20)") for p in played.problems for b in played.bases]
-    gains = [played.gain(place) for place in places if place in played.cells]
-    assert counts["gains"] == sum(gain.high < 1 for gain in gains)
-    assert counts["loses"] == sum(gain.low > 1 for gain in gains)
+    keys = [CellKey(p.name, b.name, "every(20)") for p in played.problems for b in played.bases]
+    gains = [played.gain(key) for key in keys if key in played.cells]
+    assert counts["gains"] == sum(gain.high < 0.99 for gain in gains)
+    assert counts["loses"] == sum(gain.low > 1.01 for gain in gains)
     assert sum(counts.values()) == len(gains) == 14
 
 
 def test_a_base_that_refuses_a_problem_is_left_out_with_the_reason(played: Atlas) -> None:
-    place = Place(CONTEXTS, "LinPHE", "every(5)")
-    assert place not in played.cells
-    assert "arms that change every round have no pulls" in played.refused[place]
+    key = CellKey(CONTEXTS, "LinPHE", "every(5)")
+    assert key not in played.cells
+    assert "arms that change every round have no pulls" in played.refused[key]
     assert played.failures == ()
     with pytest.raises(InvalidSetting, match=r"no runs of 'LinPHE', every\(5\).*have no pulls"):
-        played.gain(place)
+        played.gain(key)
     with pytest.raises(InvalidSetting, match=r"has no 'every\(7\)' at the published setting"):
         played.overall_gain("LinUCB", "every(7)")
     with pytest.raises(InvalidSetting, match="LinUBC"):
@@ -208,7 +216,7 @@ def test_a_base_that_refuses_a_problem_is_left_out_with_the_reason(played: Atlas
 def test_few_seeds_have_no_intervals() -> None:
     few = atlas(["LinUCB", "Uniform"], [EASY], ["every(5)"], seeds=3, horizon=40, tune=False, workers=1)
     assert math.isnan(few.overall_gain("LinUCB", "every(5)").low)
-    assert math.isnan(few.gain(Place(EASY, "LinUCB", "every(5)")).high)
+    assert math.isnan(few.gain(CellKey(EASY, "LinUCB", "every(5)")).high)
     assert few.tuned_schedules == ()
 
 
@@ -227,8 +235,8 @@ def test_an_atlas_goes_on_in_its_folder(tmp_path: Path) -> None:
     assert told[0] == (0, 8, 0)
     again = draw(seeds=3)
     assert told[0] == (8, 12, 0)
-    place = Place("one", "mine", "every(5)")
-    assert again.cells[place].regret[:2].tolist() == first.cells[place].regret.tolist()
+    key = CellKey("one", "mine", "every(5)")
+    assert again.cells[key].regret[:2].tolist() == first.cells[key].regret.tolist()
 
 
 def test_runs_that_break_are_told_as_failures() -> None:
@@ -238,7 +246,53 @@ def test_runs_that_break_are_told_as_failures() -> None:
     )  # fmt: skip
     assert len(found.failures) == 4
     assert all("no such luck" in failure["traceback"] for failure in found.failures)
-    assert {place.base for place in found.cells} == {"LinUCB"}
+    assert {key.base for key in found.cells} == {"LinUCB"}
+
+
+def test_a_list_in_an_expression_gives_settings_to_tune_or_several_problems() -> None:
+    found = atlas(
+        ["FixedBonusUCB(bonus=[2.0, 0.1])"], ["gaussian(dim=2, arms=[3, 4])"], ["every(20)"],
+        seeds=2, horizon=80, tuning_seeds=2, workers=1,
+    )  # fmt: skip
+    (base,) = found.bases
+    assert base.settings == ("FixedBonusUCB(bonus=2)", "FixedBonusUCB(bonus=0.1)")
+    assert [problem.name for problem in found.problems] == [
+        "gaussian(dim=2, arms=3)", "gaussian(dim=2, arms=4)"
+    ]  # fmt: skip
+    played = {cell.expression for key, cell in found.cells.items() if key.setting == "published"}
+    assert played == {"FixedBonusUCB(bonus=2)"}
+    assert found.is_complete
+
+
+def test_a_policy_that_chooses_nothing_sensible_has_failed_and_not_refused(tmp_path: Path) -> None:
+    words = ["--base", f"{__name__}:Careless", "--problem", EASY, "--schedule", "every(5)", "--no-tune"]
+    more = ["--seeds", "1", "--horizon", "10", "--workers", "1", "--out", str(tmp_path / "a")]
+    done = CliRunner().invoke(main, ["lab", "atlas", *words, *more])
+    assert done.exit_code == 1
+    assert "failed:" in done.output
+    assert "must return a Choice" in done.output
+
+
+def test_the_command_says_what_was_left_out_and_ends_with_1_if_nothing_is_left(tmp_path: Path) -> None:
+    def run(*bases: str) -> Any:
+        words = [word for base in bases for word in ("--base", base)]
+        more = ["--problem", CONTEXTS, "--schedule", "every(5)", "--no-tune", "--seeds", "1"]
+        out = ["--horizon", "10", "--workers", "1", "--out", str(tmp_path / bases[0])]
+        return CliRunner().invoke(main, ["lab", "atlas", *words, *more, *out])
+
+    alone = run("LinPHE")
+    assert f"left out: LinPHE on {CONTEXTS}: arms that change every round" in alone.output
+    assert alone.exit_code == 1
+    assert run("LinUCB", "Uniform").exit_code == 0
+
+
+def test_the_command_of_a_base_of_ones_own_names_its_expression() -> None:
+    found = atlas(
+        {"mine": "FixedBonusUCB(bonus=0.5)"}, {"easy": EASY}, ["every(5)"], seeds=1, horizon=20, workers=1
+    )
+    words = shlex.split(found.command(CellKey("easy", "mine", "every(5)")))
+    assert words[words.index("--base") + 1] == "FixedBonusUCB(bonus=0.5)"
+    assert words[words.index("--problem") + 1] == EASY
 
 
 @pytest.mark.parametrize(
@@ -246,7 +300,7 @@ def test_runs_that_break_are_told_as_failures() -> None:
     [
         ({"bases": ["LinUCB, mixed"]}, "the atlas has no 'LinUCB, mixed'"),
         ({"problems": ["near tie"]}, "did you mean near ties"),
-        ({"bases": [3]}, "bases must be names or expressions, got 3"),
+        ({"bases": [3]}, "bases must be names or expressions, such as 'my.module:Policy()', got 3"),
         ({"seeds": 0}, "seeds must be at least 1, got 0"),
         ({"seeds": 2_000_000}, "seeds must be fewer than 1000000"),
         ({"tuning_seeds": 0}, "tuning_seeds must be at least 1, got 0"),
@@ -282,15 +336,15 @@ def test_names_of_the_atlas_are_its_own() -> None:
 
 
 def test_a_cell_is_played_again_by_its_command(played: Atlas, tmp_path: Path) -> None:
-    place = Place("d = 10, K = 10", "RandLinUCB", "every(20)", "published")
-    words = shlex.split(played.command(place))
+    key = CellKey("d = 10, K = 10", "RandLinUCB", "every(20)", "published")
+    words = shlex.split(played.command(key))
     assert words[:3] == ["infex", "lab", "atlas"]
     out = str(tmp_path / "cell")
     done = CliRunner().invoke(main, [*words[1:-1], out, "--workers", "1", "--json"])
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     (row,) = (row for row in rows if row["schedule"] == "every(20)")
-    assert row["regret"] == played.regret(place).value
+    assert row["regret"] == played.regret(key).value
     with Path(out, "atlas.csv").open() as file:
         written = list(csv.DictReader(file))
     assert float(written[1]["regret"]) == row["regret"]
@@ -303,7 +357,7 @@ def test_the_page_holds_every_cell_and_its_command(played: Atlas, tmp_path: Path
     assert len(links) == len(played.cells) == len({name for name, _ in links})
     for name, _ in links:
         assert f'<li id="{name}"><code>infex lab atlas' in page
-    regret = played.regret(Place("d = 10, K = 10", "Uniform", ALONE))
+    regret = played.regret(CellKey("d = 10, K = 10", "Uniform", ALONE))
     assert any(text.startswith(f"{regret.value:,.0f} ") for _, text in links)
     gain = played.overall_gain("SupLinUCB", "every(5)")
     assert f"{gain.value:.2f} <span" in page
