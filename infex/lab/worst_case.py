@@ -188,7 +188,8 @@ def search(
     horizon, seeds = whole("horizon", horizon, least=2), whole("seeds", seeds, least=1)
     first = whole("seed", seed, least=0) * SEEDS_APART
     if seeds * 2 ** (len(STEPS) + 1) > EXCHANGE_FROM:
-        raise InvalidSetting(f"seeds must be fewer in a search, got {seeds:,}")
+        most = EXCHANGE_FROM // 2 ** (len(STEPS) + 1)
+        raise InvalidSetting(f"seeds must be at most {most:,} in a search, got {seeds:,}")
     rng = stream(seed, "worst case", stream_name(policy), horizon)
     new = (_random_points(each, whole("restarts", restarts, least=0), rng) for each in families)
     candidates = [*starts, *(point for points in new for point in points)]
@@ -292,12 +293,12 @@ class Growth(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The lower end of both intervals; NaN if one is missing."""
+        """The lower end of the hull of both intervals; NaN if one is missing."""
         return float(np.minimum(self.low, self.slope - self.scatter))
 
     @property
     def most(self) -> float:
-        """The upper end of both intervals; NaN if one is missing."""
+        """The upper end of the hull of both intervals; NaN if one is missing."""
         return float(np.maximum(self.high, self.slope + self.scatter))
 
 
@@ -452,7 +453,10 @@ class _Player:
     def __init__(self, base: Named, schedule: Named) -> None:
         self.base, self.schedule = base, schedule
         if not has(schedule.thing, "count"):
-            raise InvalidSetting(f"a schedule must have a method count here, got {safe_repr(schedule.thing)}")
+            raise InvalidSetting(
+                "the number of explorations f(T) must be known beforehand, so a schedule must have a method "
+                f"count; {safe_repr(schedule.thing)} has none: name a fixed schedule"
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SparseExploration)  # rare exploration is what is on trial here
             self.policy = Infex(base.thing, schedule.thing)

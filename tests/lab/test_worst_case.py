@@ -251,7 +251,10 @@ class Alternate:
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"bases": []}, "needs at least one policy, got none"),
         ({"schedules": []}, "needs at least one schedule, got none"),
-        ({"schedules": [Alternate()]}, "a schedule must have a method count here, got .*Alternate"),
+        (
+            {"schedules": [Alternate()]},
+            "explorations f\\(T\\) must be known beforehand, .*Alternate.* has none",
+        ),
         ({"families": []}, "a search needs starts, or families and restarts; got none"),
     ],
 )
@@ -269,7 +272,7 @@ def test_names_that_nobody_knows_are_refused() -> None:
 
 def test_a_search_refuses_bad_settings() -> None:
     policy = Infex(LinUCB(), power(0.5))
-    with pytest.raises(InvalidSetting, match="seeds must be fewer in a search, got 100,000"):
+    with pytest.raises(InvalidSetting, match="seeds must be at most 31,250 in a search, got 100,000"):
         worst_case.search(policy, 100, seeds=100_000)
     with pytest.raises(InvalidSetting, match="restarts must be at least 0, got -1"):
         worst_case.search(policy, 100, restarts=-1)

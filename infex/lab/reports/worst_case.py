@@ -16,7 +16,7 @@ from infex.pages import breakable, chart, rounded, shell, table
 
 TITLE = "How rarely may one explore in the worst case?"
 HEADINGS = (
-    "schedule", "f(T)", "worst regret", "95 %", "of floor", "exploring", "late slope", "95 %, seeds",
+    "schedule", "f(T)", "worst regret", "95 %", "times the floor", "exploring", "late slope", "95 %, seeds",
     "scatter", "predicted",
 )  # fmt: skip
 
@@ -26,8 +26,8 @@ log T explorations keep the regret of each single instance of the order that it 
 explores. They conjecture that this is too few for O(&radic;T) over <em>all</em> instances, whose gaps may
 shrink as T grows.</p>
 <p>This map has, for every base, schedule and horizon, the worst regret that a search has found, and how
-it grows with T. {tried} instances were played, with gaps from 1 to T<sup>-0.6</sup>. They have at most
-five arms, arms and theta no longer than 1, and noise N(0, 1).</p>
+it grows with T. {tried} instances were played beside the first searches, with gaps from 1 to
+T<sup>-0.6</sup>. They have at most five arms, arms and theta no longer than 1, and noise N(0, 1).</p>
 """
 DERIVATION = """
 <p><b>Rule of thumb.</b> Take two arms: one has the mean &Delta; or -&Delta;, the other pays 0 and teaches
@@ -187,7 +187,7 @@ def _regret_chart(found: WorstCases) -> str:
     return chart(
         {
             "title": f"Worst regret found at T = {longest:,}, by the number of explorations",
-            "hint": "Dots are schedules, with intervals of 95 %. No base can stay below the dashed line.",
+            "hint": "Dots are schedules, with intervals of 95 %. No base can stay below the floor.",
             "x": {"label": "1 + f(T), explorations and 1", "log": True, "format": "count"},
             "y": {
                 "label": "worst regret found",
@@ -234,7 +234,7 @@ def _slope_charts(found: WorstCases) -> list[str]:
         if len(line) > 1:
             data = {
                 "title": f"How worst regret grows with T, by r in f(T) = {words}",
-                "hint": f"Slope of log regret against log T, {first:,} to {last:,}; both intervals.",
+                "hint": f"Slope of log regret against log T, {first:,} to {last:,}; hull of both intervals.",
                 "x": {"label": f"r in f(T) = {words}"},
                 "y": {"label": "slope", "from": 0.3, "to": 1.1},
                 "limits": [{"y": 0.5, "name": "\u221aT"}],
@@ -263,13 +263,13 @@ def _verdicts(found: WorstCases) -> list[str]:
                 sorts.setdefault(_place(each.late), []).append(each.schedule)
         words = "; ".join(f"{name}: {', '.join(some)}" for name, some in sorts.items())
         lines.append(
-            f"<p>Late slopes of <code>{breakable(base)}</code>: {escape(words or 'too few runs')}.</p>"
+            f"<p>Late slopes of <code>{breakable(base)}</code>: {escape(words or 'too few horizons')}.</p>"
         )
     return lines
 
 
 def _place(late: Growth) -> str:
-    """Where a slope lies, by both intervals."""
+    """Where a slope lies, by the hull of both intervals."""
     if late.least > 0.5:
         return "above 1/2"
     return "below 1/2" if late.most < 0.5 else "not told apart from 1/2"
