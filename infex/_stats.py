@@ -125,24 +125,35 @@ RATIO_RESAMPLES = 2000
 def ratio(one: Floats, other: Floats) -> Interval:
     """The mean of one sample over that of another, paired, with a bootstrap-t interval of 95 %.
 
-    The logarithm of the ratio is measured in standard errors of each draw, by the delta method. NaN with
-    fewer than 12 pairs, and where a mean is 0.
+    The logarithm of the ratio is measured in standard errors of each draw, by the delta method. Ends are cut
+    to the least and the greatest ratio of a pair: every number between them is a ratio that can be had. NaN
+    with fewer than 12 pairs, where a mean is 0, and where that of a draw is: then too few pairs say
+    anything.
 
     >>> ratio(np.arange(1.0, 14.0), 2 * np.arange(1.0, 14.0)).value
     0.5
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     value, error = log_ratio(one, other)
+    unknown = Interval(math.exp(value), math.nan, math.nan)
     if one.size < PAIRS_OF_AN_INTERVAL or not math.isfinite(error):
-        return Interval(math.exp(value), math.nan, math.nan)
+        return unknown
     if error <= RELATIVE_ROUNDING:
         return Interval(*[math.exp(value)] * 3)
     drawn = [_drawn_log_ratios(one[rows], other[rows]) for rows in resamples(one.size, RATIO_RESAMPLES)]
     values, errors = np.concatenate(drawn, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = np.nan_to_num((values - value) / errors, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    if not np.isfinite(values).all():
+        return unknown
+    apart, flat = values - value, errors <= RELATIVE_ROUNDING
+    scaled = np.where(flat, np.sign(apart) * np.inf, apart / np.where(flat, 1.0, errors))
+    scaled[flat & (np.abs(apart) <= RELATIVE_ROUNDING)] = 0.0
     first, last = _ends_of(scaled[None])[:, 0]
-    return Interval(math.exp(value), math.exp(value - last * error), math.exp(value - first * error))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        pairs = one / other
+        ends = np.exp(value - np.array([last, first]) * error)
+    low, high = max(ends[0], np.nanmin(pairs)), min(ends[1], np.nanmax(pairs))
+    mean = math.exp(value)
+    return Interval(mean, float(min(low, mean)), float(max(high, mean))) if math.isfinite(high) else unknown
 
 
 def log_ratio(one: Floats, other: Floats) -> tuple[float, float]:

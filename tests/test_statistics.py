@@ -204,3 +204,25 @@ def test_an_interval_of_a_ratio_holds_it_as_often_as_it_says(law: str) -> None:
         found = ratio(one, other)
         held += found.low <= 1.0 <= found.high
     assert 0.91 * cases <= held <= 0.98 * cases
+
+
+def test_an_interval_of_a_ratio_never_leaves_the_ratios_of_pairs() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        one = rng.exponential(1.0, 20)
+        other = one * (1.0 + 1e-16)  # equal, but for a few pairs
+        other[: int(rng.integers(1, 3))] *= rng.choice([0.01, 50.0])
+        found = ratio(one, other)
+        assert np.isnan(found.low) == np.isnan(found.high)
+        if not np.isnan(found.low):
+            pairs = one / other
+            assert pairs.min() / (1 + 1e-9) <= found.low <= found.value <= found.high
+            assert found.high <= pairs.max() * (1 + 1e-9)
+
+
+def test_a_ratio_has_no_interval_where_few_pairs_have_anything() -> None:
+    one = np.zeros(20)
+    one[0] = 63.0
+    found = ratio(one, 10.0 + np.random.default_rng(1).random(20))
+    assert found.value == pytest.approx(0.3, rel=0.1)
+    assert np.isnan([found.low, found.high]).all()

@@ -182,8 +182,9 @@ def search(
     `workers`.
 
     >>> from infex import Infex, LinUCB, power
-    >>> search(Infex(LinUCB(), power(0.5)), horizon=100, families=FAMILIES[:2], seeds=1, workers=1).tried
-    24
+    >>> found = search(Infex(LinUCB(), power(0.5)), horizon=100, families=FAMILIES[:2], seeds=4, workers=1)
+    >>> found.worst.family.name
+    'two arms, 1 best'
     """
     horizon, seeds = whole("horizon", horizon, least=2), whole("seeds", seeds, least=1)
     first = whole("seed", seed, least=0) * SEEDS_APART

@@ -111,6 +111,11 @@ class Atlas:
             name for name in TUNED_SCHEDULES if self.tuning_seeds and name in (ALONE, *self.schedules)
         )
 
+    @property
+    def shown_schedule(self) -> str:
+        """The schedule that stands for all where one must: every(20), or else the first."""
+        return "every(20)" if "every(20)" in self.schedules else self.schedules[0]
+
     def refusals(self) -> dict[tuple[str, str], str]:
         """Why a base was left out of a problem, by the names of problem and base."""
         return {(key.problem, key.base): reason for key, reason in self.refused.items()}
@@ -148,8 +153,8 @@ class Atlas:
         """The command that plays the runs of a cell again, and nothing else."""
         base = next(base for base in self.bases if base.name == key.base)
         problem = next(problem for problem in self.problems if problem.name == key.problem)
-        words = ["infex", "lab", "atlas", "--base", base.option, "--problem", problem.option]
-        words += [] if key.schedule == ALONE else ["--schedule", key.schedule]
+        words = ["infex", "lab", "atlas", "--base", base.option or base.name, "--problem", problem.option]
+        words += ["--schedule", key.schedule]
         words += ["--seeds", str(len(self.seeds)), "--horizon", str(self.horizon)]
         tuned = ["--tune", "--tuning-seeds", str(self.tuning_seeds)]
         words += [*(tuned if key.setting == "tuned" else ["--no-tune"]), "--out", "cell"]
@@ -250,20 +255,20 @@ class Atlas:
         return found
 
     def spread(self, schedule: str, setting: Setting = "published") -> Interval:
-        """By which factor the regrets of bases differ on a `common` problem, as a geometric mean over these.
+        """By which factor the regrets of bases differ on a `common` problem, 1 if they do not.
 
-        The factor is between the tenth and the ninetieth of 100 bases. Noise of means makes it larger. By how
-        much is estimated by the draws, whose means are noisier still, and taken off: the interval is that of
-        the basic bootstrap (Davison and Hinkley, 1997, section 5.2).
+        The factor is between the tenth and the ninetieth of 100 bases; its logarithm is a root mean square
+        over problems. Noise of means adds to the square, and as much again to that of each draw, so it is
+        taken off: the estimate is 2 s^2 less the mean of the draws', and its interval the basic bootstrap's
+        (Davison and Hinkley, 1997, section 5.2).
         """
         low, high = np.quantile(self._logs_of(schedule, setting)[:, self.common], (0.1, 0.9), axis=2)
-        value, *drawn = (high - low).mean(axis=1).tolist()
+        square, *drawn = np.square(high - low).mean(axis=1).tolist()
         if not drawn or not np.isfinite(drawn).all():
-            return Interval(math.exp(value), math.nan, math.nan)
+            return Interval(math.exp(math.sqrt(square)), math.nan, math.nan)
         ends = np.quantile(drawn, INTERVAL_ENDS[::-1])
-        return Interval(
-            *(math.exp(2.0 * value - each) for each in (float(np.mean(drawn)), *map(float, ends)))
-        )
+        squares = (2.0 * square - each for each in (float(np.mean(drawn)), *map(float, ends)))
+        return Interval(*(math.exp(math.sqrt(max(each, 0.0))) for each in squares))
 
     def excess(self, base: str) -> Interval:
         """How many times the regret of the tuned base alone it has alone at its published setting.
@@ -275,9 +280,9 @@ class Atlas:
 
     def statements(self) -> list[Statement]:
         """The headline figures in words, over the `common` problems."""
-        schedule = "every(20)" if "every(20)" in self.schedules else self.schedules[0]
-        if not self.common or len(self.bases) < 2:
+        if not self.common or len(self.bases) < 2 or not self.schedules:
             return []
+        schedule = self.shown_schedule
         found = [
             Statement(
                 "Alone, bases differ on one problem by a factor (10th to 90th percentile) of",
@@ -308,13 +313,20 @@ class Atlas:
         return found
 
     def _excess_and_gain(self, schedule: str, bases: list[int]) -> Interval:
-        """Spearman's correlation over bases of log excess and log gain, each a mean over common problems."""
+        """Spearman's correlation over bases of log excess and log gain, each a mean over common problems.
+
+        NaN where all bases are best as published.
+        """
+        from scipy.stats import rankdata
+
         alone, tuned, scheduled = (
             logs[:, self.common].mean(axis=1)[:, bases]
             for logs in (self._logs_of(ALONE), self._logs_of(ALONE, "tuned"), self._logs_of(schedule))
         )
-        ranks = [np.argsort(np.argsort(each, axis=1), axis=1) for each in (alone - tuned, alone - scheduled)]
-        return _interval(np.array([np.corrcoef(one, other)[0, 1] for one, other in zip(*ranks, strict=True)]))
+        ranks = [rankdata(each, axis=1) for each in (alone - tuned, alone - scheduled)]
+        apart, other = (each - each.mean(axis=1, keepdims=True) for each in ranks)
+        sizes = np.sqrt(np.sum(apart**2, axis=1) * np.sum(other**2, axis=1))
+        return _interval(np.sum(apart * other, axis=1) / np.where(sizes > 0.0, sizes, np.nan))
 
     # Files
 

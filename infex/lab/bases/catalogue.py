@@ -32,16 +32,12 @@ class Base(NamedTuple):
     coverage: Coverage = "not stated"
     why: str = ""
     law: Law = "not stated"
+    option: str = ""  # what names it on the command line, if that is not its name
 
     @property
     def is_tunable(self) -> bool:
         """Are there other settings than the published one to choose from?"""
         return bool(self.tuning_settings)
-
-    @property
-    def option(self) -> str:
-        """What names it on the command line."""
-        return self.name if any(self == base for base in BASES) else self.published
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -209,7 +205,7 @@ def chosen_bases(asked: Iterable[str] | Mapping[str, str]) -> tuple[Base, ...]:
 
 def _own_base(name: str, expression: str) -> Base:
     first, *others = (each.label for each in named(expression, "policy"))
-    return Base(name, first, tuple(others))
+    return Base(name, first, tuple(others), option=expression)
 
 
 def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tuple[Problem, ...]:
@@ -239,9 +235,14 @@ def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tu
 def chosen_schedules(asked: Iterable[str]) -> tuple[str, ...]:
     """The schedules that are asked for, as expressions; those of the atlas for none.
 
-    Every base is played alone in any case.
+    Every base is played alone in any case, and "alone" asks for nothing else. A list gives several.
     """
-    return tuple(name for name in dict.fromkeys(_list_of("schedules", asked)) if name != ALONE) or SCHEDULES
+    found: list[str] = []
+    for text in dict.fromkeys(_list_of("schedules", asked)):
+        if text != ALONE:
+            labels = [each.label for each in named(text, "schedule")]
+            found += [text] if len(labels) == 1 else labels
+    return tuple(found) if asked else SCHEDULES
 
 
 def _list_of(name: str, asked: Iterable[str]) -> list[str]:

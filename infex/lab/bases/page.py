@@ -29,7 +29,7 @@ def atlas_page(atlas: Atlas) -> str:
         "<p>Regret under the schedule over that of the base alone, both at the published setting: geometric "
         "means over the problems that the base plays. Below 1 the schedule gains.</p>",
         _gains_by_schedule(atlas),
-        *(part for schedule in _shown_schedules(atlas) for part in _gains_by_problem(atlas, schedule)),
+        *(_gains_by_problem(atlas, atlas.shown_schedule) if atlas.schedules else ()),
         *(_tuning(atlas) if tuned else ()),
         "<h2>The bases</h2>",
         _bases(atlas),
@@ -95,11 +95,6 @@ def _verdicts(atlas: Atlas) -> str:
     return words + table(("schedule", "setting", "gains", "loses", "cannot be told"), rows)
 
 
-def _shown_schedules(atlas: Atlas) -> list[str]:
-    """The schedules whose gains are shown for each problem: every(20), or the first."""
-    return ["every(20)"] if "every(20)" in atlas.schedules else [atlas.schedules[0]]
-
-
 def _heat(title: str, columns: list[str], rows: list[str], gains: list[list[Interval | None]]) -> str:
     """Ratios as a heat map: two colours that meet at 1."""
     shown: dict[str, Any] = {
@@ -124,6 +119,8 @@ def _heat(title: str, columns: list[str], rows: list[str], gains: list[list[Inte
 
 
 def _gains_by_schedule(atlas: Atlas) -> str:
+    if not atlas.schedules:
+        return "<p>No schedule was asked for.</p>"
     names = [base.name for base in atlas.bases]
     gains = [[atlas.overall_gain(name, schedule) for schedule in atlas.schedules] for name in names]
     cells = [
@@ -233,7 +230,7 @@ def _reference(atlas: Atlas) -> str:
 
 def _bases(atlas: Atlas) -> str:
     """A row for each base: what is known of it, and how it does."""
-    columns = [column for column in atlas.columns if column[0] in (ALONE, *_shown_schedules(atlas))]
+    columns = [column for column in atlas.columns if column[0] == ALONE or column[0] == atlas.shown_schedule]
     known = ("base", "played as", "Theorem 1", "law of the arm", "µs a round, alone")
     heads = (*known, *(f"{escape(schedule)}, {setting}" for schedule, setting in columns))
     rows = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, final
 
 import numpy as np
@@ -15,7 +16,6 @@ from infex.lab.planner.race import (
     PROBLEMS_TO_SETTLE,
     PROBLEMS_TO_SHOW,
     Candidate,
-    Pool,
     Race,
     is_beyond,
     is_near,
@@ -270,7 +270,7 @@ class Evaluation:
         self, race: Race, keep_within: float, place: int = 1, refused: Sequence[Candidate] = ()
     ) -> None:
         self.race, self.keep_within = race, keep_within
-        self.pool = Pool(race.pool.source, race.pool.seed, place)
+        self.pool = replace(race.pool, place=place, drawn=[])
         self.entries = menu(race.fit, race.levels, keep_within, refused)
         self.proposed = self.entries[within_name(keep_within)]
         if place == MOST_EVALUATIONS:
@@ -393,7 +393,7 @@ class Evaluation:
             self._figures[candidate.label] = Figures(
                 candidate.label,
                 round(fresh.explorations),
-                int(fresh.counts.max(initial=0)) if fresh.planned is None else fresh.planned,
+                round(float(fresh.counts.max(initial=0))) if fresh.planned is None else fresh.planned,
                 int(fresh.regret.size),
                 regret._replace(low=float(np.maximum(regret.low, 0.0))),  # unlike Python's max, nan for nan
                 ratio(fresh.regret, best.regret),

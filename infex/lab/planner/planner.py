@@ -136,6 +136,7 @@ def plan(
         seed=question.seed,
         workers=workers,
         max_cost=math.inf if question.max_cost is None else question.max_cost,
+        most=most,
         factor=max(keep_within, *MENU_FACTORS),
         seconds=RACING_SHARE * question.seconds,
     )

@@ -61,9 +61,9 @@ class Candidate:
 
     `planned` is None if the number of explorations depends on the data. A candidate that explores in every
     round is the same for both data modes, so it stands in two `places` of the grid. Runs have `rounds`
-    rounds; `counts` is how many of these explored, `cost` the part of their regret in exploring rounds,
-    `different` the share of these that played another arm than the greedy one (NaN: not known), and `seconds`
-    what one of them takes. `near` are the candidates one step away in the grid.
+    rounds; `counts` is how many rounds of the horizon explore by these, `cost` the part of their regret in
+    exploring rounds, `different` the share of these that played another arm than the greedy one (NaN: not
+    known), and `seconds` what one of them takes. `near` are the candidates one step away in the grid.
     """
 
     policy: Policy
@@ -410,11 +410,17 @@ NUMBERS_OF_A_POOL = 1 << 20  # pools share no problem as long as each has at mos
 @final
 @dataclass(slots=True, eq=False)
 class Pool:
-    """Problems of one source and seed; those of another `place` are others, with other noise."""
+    """Problems of one source and seed; those of another `place` are others, with other noise.
+
+    Explorations that the data decide on are counted as those of a whole `horizon`: where fewer rounds were
+    played they go on at the same rate, up to the `most` that are allowed.
+    """
 
     source: Problems
     seed: int
     place: int = 0
+    horizon: int | None = None
+    most: float = math.inf
     drawn: list[Instance] = field(default_factory=list, repr=False)
 
     @property
@@ -445,7 +451,8 @@ class Pool:
         shares = [run.different / run.explored if run.different is not None and run.explored else math.nan
                   for run in runs]  # fmt: skip
         candidate.different = np.concatenate([candidate.different[:kept], shares])
-        candidate.counts = np.concatenate([candidate.counts[:kept], [run.explored for run in runs]])
+        counts = np.array([run.explored for run in runs]) * ((self.horizon or rounds) / rounds)
+        candidate.counts = np.concatenate([candidate.counts[:kept], np.minimum(counts, self.most)])
         candidate.record(
             np.concatenate([candidate.regret[:kept], [run.regret for run in runs]]),
             np.concatenate([candidate.cost[:kept], [run.regret_exploring for run in runs]]),
@@ -488,10 +495,11 @@ class Race:
         seed: int = 0,
         workers: int | None = None,
         max_cost: float = math.inf,
+        most: float = math.inf,
         factor: float,
         seconds: float,
     ) -> None:
-        self.pool = Pool(source, seed)
+        self.pool = Pool(source, seed, horizon=horizon, most=most)
         self.horizon = horizon
         self.entered = self.alive = self.fit = self.levels = list(entered)
         self.workers = cores() if workers is None else whole("workers", workers, least=1)

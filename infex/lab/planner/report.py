@@ -286,6 +286,8 @@ class Plan:
         words = f"{self.explorations:,} of {self.horizon:,} rounds explore ({share}"
         if most != self.explorations:
             words += f" in the mean, and {most:,} on the problem with most"
+            if self.rounds < self.horizon:
+                words += f", if it goes on as in the first {self.rounds:,}"
         return f"{words}), {self.when}"
 
     def chosen(self) -> Figures:

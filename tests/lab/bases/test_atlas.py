@@ -128,13 +128,12 @@ def test_the_gain_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas)
         played.problem_gain("nowhere", "every(20)")
 
 
-def test_noise_of_means_is_taken_off_the_spread_of_bases() -> None:
+@pytest.mark.parametrize("factor", [1.0, 2.0, 4.0])
+def test_noise_of_means_is_taken_off_the_spread_of_bases(factor: float) -> None:
     rng, names = np.random.default_rng(3), [f"base {index}" for index in range(11)]
-    true = 2.0 ** np.linspace(
-        0.0, 1.0, 11
-    )  # so that the factor between the 10th and the 90th of 100 is 2^0.8
-    found, problems = [], ("one", "two", "three")
-    for _ in range(30):
+    true = factor ** (np.linspace(0.0, 1.0, 11) / 0.8)  # between the 10th and the 90th of 100: the factor
+    found, problems = [], ("one", "two", "three", "four")
+    for _ in range(25):
         cells = {
             CellKey(problem, name, schedule): Cell(name, mean * rng.exponential(1.0, 25), 1.0, math.nan, 1.0)
             for problem in problems
@@ -146,11 +145,39 @@ def test_noise_of_means_is_taken_off_the_spread_of_bases() -> None:
             ("every(5)",), 100, tuple(range(25)), 0, cells, {},
         )  # fmt: skip
         found.append(made.spread(ALONE))
-        assert found[-1].low <= found[-1].value <= found[-1].high
-    values = np.log([each.value for each in found])
-    assert abs(values.mean() - 0.8 * math.log(2.0)) < 0.08
-    held = sum(each.low <= 2.0**0.8 <= each.high for each in found)
-    assert held >= 24
+        assert 1.0 <= found[-1].low <= found[-1].value <= found[-1].high
+    assert np.mean([each.value for each in found]) == pytest.approx(factor, rel=0.12)
+    assert sum(each.low <= factor * (1 + 1e-12) and factor <= each.high for each in found) >= 20
+
+
+def test_bases_that_keep_their_settings_tie_in_the_rank_correlation() -> None:
+    rng, names = np.random.default_rng(4), ["a", "b", "c", "d", "e"]
+    regrets = {name: rng.exponential(1.0, 15) + 0.1 for name in names}
+    lower = dict(zip(names, (1.0, 1.0, 0.5, 0.7, 1.0), strict=True))  # what is left once they are tuned
+    cells = {}
+    for place, name in enumerate(names):
+        for schedule, share in ((ALONE, 1.0), ("every(20)", 0.4 + 0.1 * place)):
+            for setting, more in (("published", 1.0), ("tuned", lower[name])):
+                key = CellKey("one", name, schedule, "tuned" if setting == "tuned" else "published")
+                cells[key] = Cell(name, share * more * regrets[name], 1.0, math.nan, 1.0)
+    made = Atlas(
+        tuple(Base(name, name, ("other",)) for name in names), (Problem("one", "one"),), ("every(20)",),
+        100, tuple(range(15)), 6, cells, {},
+    )  # fmt: skip
+    (rank,) = (each.figure for each in made.statements() if "rank correlation" in each.words)
+    taken = [-math.log(lower[name]) for name in names], [-math.log(0.4 + 0.1 * k) for k in range(5)]
+    assert rank.value == pytest.approx(scipy.stats.spearmanr(*taken).statistic)
+
+
+def test_alone_asks_for_no_schedule_and_a_list_for_several() -> None:
+    settings: Any = {"seeds": 1, "horizon": 20, "tune": False, "workers": 1}
+    alone = atlas(["LinUCB"], [EASY], ["alone"], **settings)
+    assert [key.schedule for key in alone.cells] == [ALONE]
+    assert alone.statements() == []
+    assert shlex.split(alone.command(CellKey(EASY, "LinUCB", ALONE)))[7:9] == ["--schedule", "alone"]
+    several = atlas(["LinUCB"], [EASY], ["every([5, 20])"], **settings)
+    assert several.schedules == ("every(5)", "every(20)")
+    assert len(several.cells) == 3
 
 
 def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:

@@ -642,3 +642,25 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
 def test_bad_questions_are_refused_by_name(given: Any, message: str) -> None:
     with pytest.raises(InfexError, match=message):
         plan(given.pop("arms", None), **given)
+
+
+def test_explorations_of_runs_that_were_cut_are_counted_as_those_of_a_whole_horizon() -> None:
+    policy = infex.Infex(infex.LinUCB(scale=0.1), infex.policies.ledger(1.0))
+    source = belief(None, None, 5, 20, 1.0, 1.0, None)
+    cut, whole, limited = (Candidate(policy, None) for _ in range(3))
+    Pool(source, 0, horizon=8000).run(cut, 6, 500)
+    Pool(source, 0, horizon=500).run(whole, 6, 500)
+    Pool(source, 0, horizon=8000, most=10).run(limited, 6, 500)
+    assert whole.explorations > 0
+    assert cut.explorations == pytest.approx(16 * whole.explorations)
+    assert limited.explorations <= 10
+
+
+def test_a_plan_that_is_cut_says_that_explorations_go_on_at_their_rate() -> None:
+    answer = infex.lab.plan(
+        dim=20, arms_count=200, horizon=2_000_000, seconds=0.5, workers=1,
+        schedules=["ledger(1)"], bases=["LinUCB(scale=0.1)"],
+    )  # fmt: skip
+    assert answer.rounds < answer.horizon
+    assert f"if it goes on as in the first {answer.rounds:,}" in answer.explored
+    assert answer.explorations > answer.rounds / 1000
