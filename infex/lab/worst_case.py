@@ -393,15 +393,16 @@ def worst_cases(
     schedule is tried with all schedules of the base. What is worst then is judged on so many fresh `seeds`.
     The `listener` hears a name before each search. Equal for equal `seed`, with any number of `workers`.
     """
-    rounds = sorted({whole("horizon", each, least=2) for each in horizons or horizons_to(LONGEST_HORIZON)})
+    rounds = sorted({whole("horizon", each, least=2) for each in horizons} or horizons_to(LONGEST_HORIZON))
     if len(rounds) < 2:
         raise InvalidSetting(f"a slope needs at least two horizons, got {rounds[0]:,} alone")
     count, seed = whole("seeds", seeds, least=1), whole("seed", seed, least=0)
     settings: Any = {"seed": seed, "workers": workers}
     cells: list[Worst] = []
     slopes: list[Slope] = []
+    every_schedule = _all_named(schedules, "schedule")
     for base in _all_named(bases, "policy"):
-        players = [_Player(base, schedule) for schedule in _all_named(schedules, "schedule")]
+        players = [_Player(base, schedule) for schedule in every_schedule]
         starts: dict[Candidate, None] = {}
         for player in players:
             listener(f"{player}, first searches")

@@ -364,3 +364,12 @@ def test_the_command_refuses_in_one_line(words: list[str], message: str, tmp_pat
     assert refused.exit_code == 2
     assert message in refused.output
     assert "Traceback" not in refused.output
+
+
+def test_bases_schedules_and_horizons_may_be_read_once_or_be_arrays() -> None:
+    settings: Any = {"seeds": 12, "workers": 1, "families": worst_case.FAMILIES[:1]}
+    names = ["LinUCB", "Uniform"]
+    plain = worst_case.worst_cases(names, ["power(0.5)"], [10, 20], **settings)
+    other = worst_case.worst_cases(iter(names), iter(["power(0.5)"]), np.array([10, 20]), **settings)
+    assert [each.regret for each in plain.cells] == [each.regret for each in other.cells]
+    assert len(plain.cells) == 4
