@@ -215,21 +215,21 @@ def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tu
     it gives several problems.
     """
     if isinstance(asked, Mapping):
-        return tuple(Problem(name, expression) for name, expression in asked.items())
+        return tuple(each for name, expression in asked.items() for each in _own_problems(name, expression))
     known = {problem.name: problem for problem in (*PROBLEMS, *LARGE_PROBLEMS)}
     found = list(dict.fromkeys(_list_of("problems", asked)))
     if not found:
         return (*PROBLEMS, *LARGE_PROBLEMS) if large else PROBLEMS
     problems: list[Problem] = []
     for text in found:
-        if text in known:
-            problems.append(known[text])
-        else:
-            labels = [spec.label for spec in problem_specs(_expression(text, known))]
-            problems += (
-                [Problem(text, text)] if len(labels) == 1 else [Problem(each, each) for each in labels]
-            )
+        problems += [known[text]] if text in known else _own_problems(text, _expression(text, known))
     return tuple(problems)
+
+
+def _own_problems(name: str, expression: str) -> list[Problem]:
+    """The problem of an expression, under a name; those of a list in it are called as they are alone."""
+    labels = [spec.label for spec in problem_specs(expression)]
+    return [Problem(name, expression)] if len(labels) == 1 else [Problem(each, each) for each in labels]
 
 
 def chosen_schedules(asked: Iterable[str]) -> tuple[str, ...]:

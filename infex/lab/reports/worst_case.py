@@ -52,8 +52,8 @@ order T<sup>max(1 - r/2, r)</sup> or more, at best T<sup>2/3</sup>. And a base w
 than the theory's may drop the best arm by itself.</p>
 """
 ABOUT_FIGURES = """
-<p>Worst regret: the mean of {seeds} fresh seeds, which had no part in the search. Of floor: how many
-times the bound derived above. Exploring: the share of that regret which exploring rounds have lost. Late
+<p>Worst regret: the mean of {seeds} fresh seeds, which had no part in the search. Times the floor: in
+units of the bound derived above. Exploring: the share of that regret which exploring rounds have lost. Late
 slope: from T = {first} on, with an interval over fresh seeds, and one by how far the horizons scatter
 about a line. Predicted: the slope of T/&radic;(1 + f(T)) through the same horizons.</p>
 """

@@ -288,6 +288,9 @@ def test_a_list_in_an_expression_gives_settings_to_tune_or_several_problems() ->
     ]  # fmt: skip
     played = {cell.expression for key, cell in found.cells.items() if key.setting == "published"}
     assert played == {"FixedBonusUCB(bonus=2)"}
+    settings: Any = {"seeds": 1, "horizon": 10, "tune": False, "workers": 1}
+    named = atlas(["LinUCB"], {"two": "gaussian(dim=2, arms=[3, 4])"}, ["alone"], **settings)
+    assert named.problems == found.problems
     assert found.is_complete
 
 
