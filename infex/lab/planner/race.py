@@ -210,7 +210,7 @@ def _bases(given: object, horizon: int, noise: float, bound: float) -> list[tupl
     return _tried("bases", given, "policy", default, own)
 
 
-class Timed(NamedTuple):
+class TriedSchedule(NamedTuple):
     """A schedule to try, its label, and how many rounds of the horizon explore: None if the data decide."""
 
     explorations: int | None
@@ -218,7 +218,7 @@ class Timed(NamedTuple):
     schedule: Schedule | Control
 
 
-def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool) -> list[Timed]:
+def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool) -> list[TriedSchedule]:
     """The schedules to try, which explore from once to `most` times: rarest first, then those of the data.
 
     Each of infex's own that is fixed grows faster than log t, as the regret bound needs. Where the limit cuts
@@ -226,11 +226,11 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
     more often than `most` has that as its budget, so that the limit is kept whatever the data are.
     """
 
-    def by_data(schedule: Control, label: str) -> Timed:
+    def by_data(schedule: Control, label: str) -> TriedSchedule:
         planned: Any = schedule.planned
         if has(planned, "count") and planned.count(horizon) <= most:
-            return Timed(None, label, schedule)
-        return Timed(None, f"budget({label}, {most})", budget(schedule, most))
+            return TriedSchedule(None, label, schedule)
+        return TriedSchedule(None, f"budget({label}, {most})", budget(schedule, most))
 
     shortest = -(-horizon // max(most, 1))
     periods = sorted({*TRIED_PERIODS, *(shortest * factor for factor in (1, 2, 5))} - {1})
@@ -238,16 +238,16 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
     tried: list[Schedule] = [always(), *map(every, periods), *slower]
     counts = [each.count(horizon) for each in tried]
     default = [
-        Timed(count, registry.label_of(each), each)
+        TriedSchedule(count, registry.label_of(each), each)
         for count, each in zip(counts, tried, strict=True)
         if 1 <= count <= most
     ]
     if most >= 1 and noise > 0.0 and not warm:
-        looking: list[Control] = [ledger(limit * noise, noise=noise) for limit in TRIED_LIMITS]
-        looking += [doubtful(each, noise=noise) for each in TRIED_IN_DOUBT]
-        default += [by_data(each, registry.label_of(each)) for each in looking]
+        adaptive: list[Control] = [ledger(limit * noise, noise=noise) for limit in TRIED_LIMITS]
+        adaptive += [doubtful(each, noise=noise) for each in TRIED_IN_DOUBT]
+        default += [by_data(each, registry.label_of(each)) for each in adaptive]
 
-    def own(schedule: Any, label: str) -> Timed:
+    def own(schedule: Any, label: str) -> TriedSchedule:
         if isinstance(schedule, Control):
             return by_data(schedule, label)
         if has(schedule, "count"):
@@ -259,7 +259,7 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
                 f"and max_share or max_count allows {most}" if count else "so it is not a schedule to plan"
             )
             raise InvalidSetting(f"{label} explores in {count:,} of {horizon:,} rounds, {limit}")
-        return Timed(count, label, schedule)
+        return TriedSchedule(count, label, schedule)
 
     return sorted(
         _tried("schedules", given, "schedule", default, own),
