@@ -130,31 +130,27 @@ def refused_logs(driver: Any) -> list[str]:
 def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: Shop, width: int) -> None:
     with browser.tab(shop.driver, width) as driver:
         enter(driver, shop, shop.reader)
-        _, paused, _, pricing, _ = driver.execute_script(
-            "return [...document.querySelectorAll('.card')].map((card) => card.innerText)"
-        )
+        figures = shop.client.study("pricing").metrics()
+        different, last = figures["exploration"]["different"], figures["days"][max(figures["days"])]
+        counted = f"decisions\n{shop.asked}\n{figures['held_out']['decisions']} of them held out"
+        browser.wait(driver, lambda: any(counted in card for card in browser.texts(driver, ".card")))
+        _, paused, _, pricing, _ = browser.texts(driver, ".card")
         assert paused.startswith("paused paused\n")
         assert pricing.startswith("pricing\n")
-        assert f"decisions\n{shop.asked}\n{held(shop)} of them held out" in pricing
+        assert f"{different} deviation" in pricing
         assert is_as_wide_as_the_window(driver)
         press(driver, ".card a[href$=pricing]")
         browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#when svg")))
         assert len(driver.find_elements(By.CSS_SELECTOR, "#when polyline")) == 2
         assert len(driver.find_elements(By.CSS_SELECTOR, "#when .mark")) >= 8
         assert driver.find_elements(By.CSS_SELECTOR, "#cost .limit")
-        assert "limit 40 EUR" in driver.find_element(By.CSS_SELECTOR, "#worth dl.figures").text
         for name in ("shares polygon", "estimates circle", "reward polyline", "delay rect", "days td"):
             assert driver.find_elements(By.CSS_SELECTOR, f"#{name}"), name
-        figures = shop.client.study("pricing").metrics()
-        different = figures["exploration"]["different"]
-        assert f"{different} deviation" in pricing
-        assert f"; {different} deviation" in driver.find_element(By.CSS_SELECTOR, "#worth dl.figures").text
-        heads = [each.text for each in driver.find_elements(By.CSS_SELECTOR, "#days th[scope=col]")]
-        cells = [
-            each.text for each in driver.find_elements(By.CSS_SELECTOR, "#days tbody tr:first-child > *")
-        ]
+        assert "limit 40 EUR" in said(driver, "#worth dl.figures", f"; {different} deviation")
+        heads, cells = (
+            browser.texts(driver, f"#days {row} > *") for row in ("thead tr", "tbody tr:first-child")
+        )
         day = dict(zip(heads, cells, strict=True))
-        last = figures["days"][max(figures["days"])]
         assert [day["explored"], day["deviations"]] == [str(last["explored"]), str(last["different"])]
         assert not driver.find_elements(By.ID, "admin"), "a reader changes nothing"
         assert is_as_wide_as_the_window(driver)
@@ -197,11 +193,6 @@ def press(driver: Any, selector: str) -> dict[str, str]:
     )
     ActionChains(driver).send_keys(Keys.ENTER).perform()
     return data
-
-
-def held(shop: Shop) -> int:
-    count: int = shop.study.metrics()["held_out"]["decisions"]
-    return count
 
 
 def said(driver: Any, place: str, word: str) -> str:
@@ -251,12 +242,10 @@ def test_segments_are_chosen_and_the_code_of_the_policy_is_opened_by_keyboard(sh
         assert "Explores on every 5th decision, at most 40 EUR of estimated cost in all" in said(
             driver, "#main", "Explores"
         )
-        code = driver.find_element(By.CSS_SELECTOR, "#main details code")
-        assert not code.is_displayed()
+        shown = "return document.querySelector('#main details code').checkVisibility()"
+        assert not driver.execute_script(shown)
         press(driver, "#main summary")
-        browser.wait(
-            driver, lambda: driver.find_element(By.CSS_SELECTOR, "#main details code").is_displayed()
-        )
+        browser.wait(driver, lambda: driver.execute_script(shown))
         assert refused_logs(driver) == []
 
 

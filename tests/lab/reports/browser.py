@@ -85,6 +85,13 @@ def wait(driver: Any, happened: Callable[[], bool]) -> None:
     WebDriverWait(driver, PATIENCE, ignored_exceptions=anew).until(lambda _: happened())
 
 
+def texts(driver: Any, selector: str) -> list[str]:
+    """What a reader sees in each element, read at one moment: a live page may draw them anew at the next."""
+    script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText)"
+    found: list[str] = driver.execute_script(script, selector)
+    return found
+
+
 def settle(driver: Any) -> None:
     """Waits until the charts are drawn for the width that the page has, and so are not drawn again."""
 
