@@ -81,7 +81,7 @@ class Confidence:
         return BaseSpec(kind, reads, *numbers, rate=rate, random_ties=ties, mixture=mixture)
 
 
-DEFAULT = Confidence()
+DEFAULT_CONFIDENCE = Confidence()
 
 
 def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
