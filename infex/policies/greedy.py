@@ -16,6 +16,7 @@ from infex.policies.base import (
     PolicyInfo,
     Problem,
     StatefulPolicy,
+    are_numbers,
     checked,
     choose_allowed,
     policy_info,
@@ -257,7 +258,7 @@ class ExploreThenCommit:
 
 
 SECOND_BASE = LinUCB()
-NO_LEVEL = NOT_GIVEN = -1.0
+NOT_GIVEN = -1.0
 
 
 class GreedyFirstState(NamedTuple):
@@ -307,7 +308,7 @@ class GreedyFirst(StatefulPolicy):
         """The greedy arm, or the base's."""
         state = self._state(posterior)
         if not state.switched:
-            kept = None if state.level == NO_LEVEL else state
+            kept = None if state.level == NOT_GIVEN else state
             return GREEDIES["lowest"].choose(t, posterior, rng)._replace(policy_state=kept)
         choice = choose_allowed(self._base_info, t, posterior.with_policy_state(state.base), rng)
         inner = state.base if choice.policy_state is None else choice.policy_state
@@ -323,7 +324,7 @@ class GreedyFirst(StatefulPolicy):
     def _state(self, posterior: Posterior) -> GreedyFirstState:
         """Its state in this round: has it switched, now or before?"""
         state: GreedyFirstState = posterior.policy_state or GreedyFirstState(
-            False, NO_LEVEL if self.level is None else self.level
+            False, NOT_GIVEN if self.level is None else self.level
         )
         if state.switched:
             return state
@@ -331,13 +332,15 @@ class GreedyFirst(StatefulPolicy):
         if moments.n_observations <= (8 * moments.moment.size if self.wait is None else self.wait):
             return state
         least, trace = moments.least_eigenvalue()
-        level = least / moments.n_observations / 2.0 if state.level == NO_LEVEL else state.level
+        level = least / moments.n_observations / 2.0 if state.level == NOT_GIVEN else state.level
         alike = least < level * moments.n_observations / 4.0 or least <= SINGULAR * trace
         return state._replace(switched=bool(alike), level=level)
 
     def restore_state(self, state: object, dim: int) -> GreedyFirstState | None:
         """A state of its own, with the base's."""
-        if not isinstance(state, GreedyFirstState):
+        if not isinstance(state, GreedyFirstState) or type(state.switched) is not bool:
+            return None
+        if not are_numbers((state.level,), 1):
             return None
         inner = restore_state(self.base, state.base, dim)
         return None if (inner is None) != (state.base is None) else state._replace(base=inner)

@@ -13,7 +13,7 @@ from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
-from infex.policies.base import DEFAULT_DELTA, Policy, StatefulPolicy
+from infex.policies.base import DEFAULT_DELTA, Policy, StatefulPolicy, are_numbers
 from infex.policies.choice import TIES, Choice, IndexPolicy, Ties, exploring_choice, pick, pick_propensity
 from infex.policies.compiled import BaseSpec, CompiledSpec
 
@@ -227,14 +227,13 @@ class RarelySwitchingUCB(StatefulPolicy, Confidence):
         return last is None or posterior.log_det_ratio > last.log_det_ratio + grown
 
     def _scores(self, posterior: Posterior) -> Floats:
-        return posterior.scores(np.array(posterior.policy_state.theta))
+        return posterior.scores(np.array(posterior.policy_state.theta, dtype=np.float64))
 
     def restore_state(self, state: object, dim: int) -> SwitchingState | None:
         """A state of its own, with a parameter of the right length."""
-        if not isinstance(state, SwitchingState) or not isinstance(state.theta, tuple):
+        if not isinstance(state, SwitchingState) or not are_numbers(state.theta, dim):
             return None
-        numbers = all(isinstance(number, int | float) for number in (state.log_det_ratio, *state.theta))
-        return state if numbers and len(state.theta) == dim else None
+        return state if are_numbers((state.log_det_ratio,), 1) else None
 
     def compiled(self) -> CompiledSpec:
         """Optimistic at every switch, and the best arm of that in between."""
