@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final, overload
 
-from infex.checks import one_of, real, safe_repr, set_fields, whole
+from infex.checks import one_of, optional, real, safe_repr, set_fields, whole
 from infex.core.controls import ControlKind
 from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
 from infex.models.posterior import Posterior
@@ -334,8 +334,7 @@ class Guarded(Control):
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         set_fields(self, cost_limit=real("cost_limit", self.cost_limit, least=0))
-        if self.window is not None:
-            set_fields(self, window=whole("window", self.window, least=1))
+        set_fields(self, window=optional(whole, "window", self.window, least=1))
 
     def initial_state(self) -> State:
         return GuardedState()
@@ -392,8 +391,7 @@ class Limited(Control):
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         set_fields(self, limit=whole("limit", self.limit, least=0))
-        if self.window is not None:
-            set_fields(self, window=whole("window", self.window, least=1))
+        set_fields(self, window=optional(whole, "window", self.window, least=1))
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         spent = posterior.spent

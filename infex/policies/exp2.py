@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields, whole
+from infex.checks import optional, real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import Problem, are_numbers
@@ -59,10 +59,8 @@ class EXP2(LastPlayPolicy, LawPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, bound=real("bound", self.bound, above=0))
-        if self.rate is not None:
-            set_fields(self, rate=real("rate", self.rate, above=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
+        set_fields(self, rate=optional(real, "rate", self.rate, above=0))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
 
     def for_problem(self, instance: Problem, horizon: int) -> "EXP2":
         """The policy once it is told the horizon, where it asks for that."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields, whole
+from infex.checks import one_of, optional, real, set_fields, whole
 from infex.core.models import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -134,8 +134,7 @@ class OLSBandit(Forced):
         one_of("rule", self.rule, RULES)
         one_of("forced_by", self.forced_by, FORCED_BY)
         set_fields(self, keep=real("keep", self.keep, least=0))
-        if self.scale is not None:
-            set_fields(self, scale=real("scale", self.scale, above=0))
+        set_fields(self, scale=optional(real, "scale", self.scale, above=0))
         if self.preset is not None:
             one_of("preset", self.preset, ("paper",))
             if self.scale is not None or self.keep != 0.5:
@@ -200,8 +199,7 @@ class LassoBandit(Forced):
 
     def __post_init__(self) -> None:
         one_of("forced_by", self.forced_by, FORCED_BY)
-        if self.q is not None:
-            set_fields(self, q=whole("q", self.q, least=1))
+        set_fields(self, q=optional(whole, "q", self.q, least=1))
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
             set_fields(self, **{name: real(name, value, least=0)})
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import one_of, real, repr_settings, set_fields, whole
+from infex.checks import one_of, optional, real, repr_settings, set_fields, whole
 from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -197,10 +197,8 @@ class ExploreThenCommit:
         one_of("order", self.order, ("uniform", "robin", "design"))
         one_of("then", self.then, ("greedy", "commit"))
         one_of("ties", self.ties, TIES)
-        if self.rounds is not None:
-            set_fields(self, rounds=whole("rounds", self.rounds, least=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
+        set_fields(self, rounds=optional(whole, "rounds", self.rounds, least=0))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
 
     @property
     def uses_explored(self) -> bool:
@@ -297,10 +295,8 @@ class GreedyFirst(StatefulPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, _base_info=policy_info(checked("base", self.base)))
-        if self.level is not None:
-            set_fields(self, level=real("level", self.level, least=0))
-        if self.wait is not None:
-            set_fields(self, wait=whole("wait", self.wait, least=0))
+        set_fields(self, level=optional(real, "level", self.level, least=0))
+        set_fields(self, wait=optional(whole, "wait", self.wait, least=0))
 
     __repr__ = repr_settings
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields, whole
+from infex.checks import optional, real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.base import DEFAULT_DELTA, Problem, are_numbers
@@ -63,10 +63,8 @@ class SupLinUCB(LastPlayPolicy):
     def __post_init__(self) -> None:
         for name, value in (("noise", self.noise), ("scale", self.scale)):
             set_fields(self, **{name: real(name, value, least=0)})
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
 
     def for_problem(self, instance: Problem, horizon: int) -> "SupLinUCB":
         """The policy once it is told the horizon, where it asks for that."""

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields, whole
+from infex.checks import one_of, optional, real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.choice import TIES, Ties
@@ -27,8 +27,7 @@ class Perturbation:
     def __post_init__(self) -> None:
         set_fields(self, noise=real("noise", self.noise, above=0))
         one_of("ties", self.ties, TIES)
-        if self.law is not None:
-            set_fields(self, law=checked_draws("law", self.law))
+        set_fields(self, law=optional(checked_draws, "law", self.law))
 
 
 def untried(posterior: Posterior) -> Floats | None:

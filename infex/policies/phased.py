@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, TypeGuard, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields
+from infex.checks import optional, real, set_fields
 from infex.models.posterior import Posterior
 from infex.models.sums import Moments
 from infex.policies.base import DEFAULT_DELTA, StatefulPolicy, are_numbers
@@ -69,8 +69,7 @@ class PhasedElimination(StatefulPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, noise=real("noise", self.noise, above=0))
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The next arm of the phase."""

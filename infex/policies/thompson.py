@@ -7,7 +7,7 @@ from typing import Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields, whole
+from infex.checks import one_of, optional, real, set_fields, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.layout import Radius
@@ -138,8 +138,7 @@ class ParameterSampling(Confidence):
         one_of("sampling", self.sampling, SAMPLINGS)
         if self.inflation is not None:
             one_of("inflation", self.inflation, INFLATIONS)
-        if self.law is not None:
-            set_fields(self, law=checked_draws("law", self.law))
+        set_fields(self, law=optional(checked_draws, "law", self.law))
 
     def spread(self, t: int, posterior: Posterior) -> Radius:
         """v, the factor of V^-1/2 eta."""

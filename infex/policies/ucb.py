@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, safe_repr, set_fields
+from infex.checks import one_of, optional, real, safe_repr, set_fields
 from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
@@ -55,8 +55,7 @@ class Confidence:
     def __post_init__(self) -> None:
         for name, value in (("noise", self.noise), ("bound", self.bound), ("scale", self.scale)):
             set_fields(self, **{name: real(name, value, least=0)})
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
         one_of("radius", self.radius, RADIUS_FORMS)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields
+from infex.checks import one_of, optional, real, set_fields
 from infex.models.posterior import Posterior
 from infex.policies.base import DEFAULT_DELTA
 from infex.policies.choice import TIES, IndexPolicy, Ties
@@ -42,12 +42,10 @@ class WeightedOFUL(IndexPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, largest_noise=real("largest_noise", self.largest_noise, above=0))
-        if self.least_noise is not None:
-            set_fields(self, least_noise=real("least_noise", self.least_noise, above=0))
+        set_fields(self, least_noise=optional(real, "least_noise", self.least_noise, above=0))
         for name, value in (("bound", self.bound), ("scale", self.scale)):
             set_fields(self, **{name: real(name, value, least=0)})
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
 
     def confidence_radius(self, posterior: Posterior) -> float:
