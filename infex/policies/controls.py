@@ -279,14 +279,13 @@ class ControlledSchedule:
 
     def compiled(self) -> ControlsSpec | None:
         """How a compiled loop plays the controls; None if one of them needs Python."""
-        rows = [
-            control.compiled()
-            if "compiled" in vars(type(control))
-            else None  # a subclass may judge otherwise
-            for control in self.controls
-        ]
-        found = tuple(row for row in rows if row is not None)
-        return ControlsSpec(found, self.spacing, self.lookback) if len(found) == len(rows) else None
+        found: list[ControlSpec] = []
+        for control in self.controls:  # a subclass of a built-in one may judge otherwise
+            row = control.compiled() if "compiled" in vars(type(control)) else None
+            if row is None:
+                return None
+            found.append(row)
+        return ControlsSpec(tuple(found), self.spacing, self.lookback)
 
     def _planned_from(self, first: int) -> float:
         """The first round of the plan from `first` on; inf if there is none, or it cannot be told."""

@@ -80,17 +80,17 @@ class Forced:
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A drawn arm in forced rounds, else the best of those that forced rounds keep."""
         if self.is_forced(t, posterior.dim):
-            uniform = self.forced_by == "uniform"
-            return (
-                uniform_choice(len(posterior), rng) if uniform else draw(optimal_design(posterior.arms), rng)
-            )
+            if self.forced_by == "uniform":
+                return uniform_choice(len(posterior), rng)
+            return draw(optimal_design(posterior.arms), rng)
         return Choice(self._best(posterior), False, None, self.reason, None, 1.0, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K, or the arm's share of the design, in forced rounds; else 1 for the arm that is played."""
         if self.is_forced(t, posterior.dim):
-            uniform = self.forced_by == "uniform"
-            return 1.0 / len(posterior) if uniform else float(optimal_design(posterior.arms)[arm])
+            if self.forced_by == "uniform":
+                return 1.0 / len(posterior)
+            return float(optimal_design(posterior.arms)[arm])
         return float(arm == self._best(posterior))
 
     def _best(self, posterior: Posterior) -> int:

@@ -31,7 +31,7 @@ class Perturbation:
 
 
 def untried(posterior: Posterior) -> Floats | None:
-    """Scores whose largest is that of the first spanning arm without a reward; None if all of these have one."""
+    """Scores that are largest for the first spanning arm without a reward; None if all of these have one."""
     pulls = posterior.pulls
     if pulls.all():
         return None

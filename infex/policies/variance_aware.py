@@ -21,10 +21,10 @@ class WeightedOFUL(IndexPolicy):
 
     beta = 8 sqrt(d log(1 + n/(d penalty s^2)) l) + 4 R/s l + sqrt(penalty) bound with l = log(4 n^2/delta),
 
-    the Bernstein bound (8, 4 and the logarithms are as Zhang, Zhou and Gu, 2021, Theorem 5.1, have them from
-    there), where s is the `least_noise` of any weight, R/sqrt(d) if it is not named. Its constants make it
-    far wider than LinUCB's unless standard deviations differ by orders of magnitude: `scale` is for choosing
-    alone. `bound`, `delta` and `ties` are those of `LinUCB`. It is deterministic.
+    the Bernstein bound, with 8, 4 and the logarithms as quoted by Zhang, Zhou and Gu (2021, Theorem 5.1); s
+    is the `least_noise` of any weight, R/sqrt(d) if it is not named. Its constants make it far wider than
+    LinUCB's unless standard deviations differ by orders of magnitude: `scale` is for choosing alone. `bound`,
+    `delta` and `ties` are those of `LinUCB`. It is deterministic.
 
     >>> from infex import Bandit, models
     >>> from infex.policies import WeightedOFUL
