@@ -105,8 +105,7 @@ def ledger(limit: float, schedule: Schedule | Control = ALWAYS, *, noise: float 
     g minus that of x, and D = `noise` |x - g| in V^-1 the deviation of that difference. So rho is the
     expected improvement (Jones, Schonlau and Welch, 1998) of knowing the better of g and x in this round, for
     the rival with which it is most, if theta is normal around its estimate with the covariance noise^2 V^-1.
-    Once S has reached `limit`, the round
-    explores, unless the round before did, and S is 0 again.
+    Once S has reached `limit`, the round explores, unless the round before did, and S is 0 again.
 
     S and `limit` are in the unit of rewards, and `noise` is their deviation around the mean; leave it at 1
     where rewards are 0 or 1 and the estimator is `Logistic`. D is read as if pending decisions had been told
