@@ -316,9 +316,8 @@ def _as_kind_of(initial: State, state: State) -> State:
 
 def _is_alike(initial: State, state: State) -> bool:
     """Is a control's state of the kind it has at first? One of infex's own has such parts, too."""
-    if type(state) is not type(initial) or not is_built_in(initial):
-        return type(state) is type(initial)
-    return all(map(_is_alike_part, initial, state))
+    alike = type(state) is type(initial)
+    return alike and (not is_built_in(initial) or all(map(_is_alike_part, initial, state)))
 
 
 def _is_alike_part(initial: object, part: object) -> bool:
