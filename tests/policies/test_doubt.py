@@ -87,10 +87,10 @@ def test_the_gain_of_knowing_is_exact_for_gaps_of_any_size() -> None:
     noise=st.floats(0, 3),
 )
 @settings(max_examples=200, deadline=None)
-def test_what_is_at_stake_is_the_largest_gain_of_all_rivals_one_by_one(
+def test_the_largest_expected_improvement_is_that_of_all_rivals_one_by_one(
     seed: int, arms: int, nearest: float, spread: float, noise: float
 ) -> None:
-    """To the last bit, though most gains are never computed; some rivals have no width."""
+    """To the last bit, though most are never computed; some rivals have no width."""
     rng = np.random.default_rng(seed)
     distances = np.exp(-spread * rng.random(arms)) * (rng.random(arms) < 0.9)
     gaps = (nearest + spread * rng.random(arms)) * noise * distances
