@@ -10,16 +10,17 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from numbers import Real
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from infex.errors import CannotCopy, FrozenSettings, InfexError, InvalidSetting
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+T = TypeVar("T")
 HEAVIEST_WEIGHT = 1e12  # of a reward in the squared error
 LARGEST_REWARD = 1e100  # sums of larger ones might overflow
 DATA_KINDS = (bool, int, float, complex, str, bytes, type(None))
@@ -78,6 +79,15 @@ def real(
     if most is not None and number > most:
         raise error(f"{name} must be at most {most:g}, got {value!r}")
     return number
+
+
+def optional(check: Callable[..., T], name: str, value: object, **limits: Any) -> T | None:
+    """What `check(name, value, ...)` gives; None stays None.
+
+    >>> optional(real, "delta", 0.05, above=0, most=1), optional(real, "delta", None, above=0, most=1)
+    (0.05, None)
+    """
+    return None if value is None else check(name, value, **limits)
 
 
 def _as_float(name: str, value: object, error: type[InfexError]) -> float:

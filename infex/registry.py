@@ -40,7 +40,8 @@ from infex.policies.doubt import Doubtful, Ledger, LedgerState
 from infex.policies.ensemble import EnsembleState
 from infex.policies.exp2 import WeightsState
 from infex.policies.greedy import GreedyFirstState
-from infex.policies.layered import Awaited, LayersState
+from infex.policies.last_play import LastPlay
+from infex.policies.layered import LayersState
 from infex.policies.phased import PhaseState, Quota
 from infex.policies.ucb import SwitchingState
 from infex.policies.until_certain import CertainState, UntilCertain
@@ -635,7 +636,7 @@ POLICY_STATES: dict[str, type[Any]] = {  # by the names that files have
     "Quota": Quota,
     "LayersState": LayersState,
     "WeightsState": WeightsState,
-    "Awaited": Awaited,
+    "LastPlay": LastPlay,
 }
 STATE_NAMES = {state: kind for kind, state in POLICY_STATES.items()}
 REASONS = {str(reason): reason for reason in Reason}

@@ -99,7 +99,7 @@ from infex.policies.base import (
 )
 from infex.policies.choice import Choice, Reason, ScheduleStatus, best_arms, checked_choice
 from infex.policies.infex import base_propensities
-from infex.policies.ucb import DEFAULT
+from infex.policies.ucb import DEFAULT_CONFIDENCE
 from infex.registry import describe, label_of
 from infex.schedules.base import a_round
 from infex.streams import Rounds
@@ -219,7 +219,7 @@ class Bandit:
     def _read_policy(self) -> None:
         """Caches the policy's confidence radius and the reward size that is warned of."""
         info = self._agent.info
-        self._radius = info.confidence_radius or DEFAULT.confidence_radius
+        self._radius = info.confidence_radius or DEFAULT_CONFIDENCE.confidence_radius
         self._rule.follow(info.reward_bound)
 
     # One decision: decide, then apply

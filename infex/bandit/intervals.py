@@ -16,7 +16,7 @@ from infex.models.noise import StandardErrors
 from infex.models.posterior import Posterior
 from infex.models.state import ModelState
 from infex.policies.base import Policy, policy_info
-from infex.policies.ucb import DEFAULT, Confidence
+from infex.policies.ucb import DEFAULT_CONFIDENCE, Confidence
 
 Ends = tuple[Floats, Floats, Floats]
 """Estimates, and the ends of their intervals."""
@@ -101,4 +101,4 @@ def _by_odds(chances: Floats, widths: Floats, level: float) -> Ends:
 def _bound(policy: Policy) -> float:
     """The greatest length of theta that a policy allows for; 1, as the defaults have it, if it says none."""
     bounds = [each.bound for each in policy_info(policy).chain if isinstance(each, Confidence)]
-    return bounds[0] if bounds else DEFAULT.bound
+    return bounds[0] if bounds else DEFAULT_CONFIDENCE.bound

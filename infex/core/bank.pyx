@@ -150,7 +150,7 @@ cdef class RidgeBank:
 
     def update_many(self, const int64_t[::1] arms, const int64_t[::1] rows, const double[:, ::1] contexts,
                     const double[::1] rewards, const double[::1] weights):
-        """Takes in rewards in their order, of `arms[n]` in the context `contexts[rows[n]]`; an arm of -1 learns nothing."""
+        """Takes in rewards in their order, of `arms[n]` in the context `contexts[rows[n]]`; arm -1 learns nothing."""
         cdef int64_t n
         refuse_many(arms, rows, contexts, rewards, weights, self.K, self.c)
         for n in range(arms.shape[0]):
@@ -463,7 +463,8 @@ cdef class BankPosterior:
 
     After the bank has learnt, reading raises StalePosterior. `copy` gives one that stays. `told` is how many rewards
     are in the bank's sums, None if these are not kept. With `logistic`, scores are log-odds. A radius is one number, or
-    one for each arm, (n,). As one regression of all arms, an arm's row has the context in its own block, and 0 elsewhere.
+    one for each arm, (n,). As one regression of all arms, an arm's row has the context in its own block, and 0
+    elsewhere.
     """
 
     fixed = False

@@ -15,7 +15,7 @@ cpdef enum Kind:
     LINTS
     LINTS_SPHERICAL
     HYBRID_TS        # a sample with probability `rate`, else greedy
-    UCB1             # the last three look at pulls and rewards of fixed arms alone
+    UCB1             # these three look at pulls and rewards of fixed arms alone
     GAUSSIAN_TS
     PLAIN_HYBRID_TS
     RARELY_SWITCHING # an optimistic parameter, found anew when det V has grown by 1 + `rate`
@@ -79,7 +79,7 @@ cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *r
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
 cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
 cdef double radius_at(const Radius *radius, double log_det_ratio, double penalty) noexcept nogil
-cdef double largest_gain(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil
+cdef double largest_improvement(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil
 cdef int64_t greedy_arm(State *s, bint logistic, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t choose(const Settings *base, State *s, bint logistic, double *policy_state, int64_t t, bitgen_t *rng,
                     bint *explored) noexcept nogil

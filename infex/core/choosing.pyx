@@ -125,10 +125,11 @@ def divergence_indices(const double[::1] gaps, const double[::1] reaches):
     return np.asarray(out)
 
 
-cdef double gain(double gap, double reach) noexcept nogil:
-    """reach psi(gap/reach), psi(z) = phi(z) - z Phi(-z): the mean of max(X, 0) of a normal X with mean -gap and deviation reach.
+cdef double expected_improvement(double gap, double reach) noexcept nogil:
+    """The mean of max(X, 0) of a normal X with mean -gap and deviation reach: reach psi(gap/reach).
 
-    From z = 3 on, as both terms of psi nearly cancel, psi = phi c/(z + c) with c = 1/(z + 2/(z + 3/(z + ...))).
+    Here psi(z) = phi(z) - z Phi(-z). From z = 3 on, as its terms nearly cancel, psi = phi c/(z + c) with
+    c = 1/(z + 2/(z + 3/(z + ...))).
     """
     cdef double z, c = 0.0, density
     cdef int64_t n
@@ -145,11 +146,11 @@ cdef double gain(double gap, double reach) noexcept nogil:
     return reach * (density * c / (z + c))
 
 
-cdef double largest_gain(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil:
-    """The largest `gain` of all arms, with reaches noise distance; 0 without arms.
+cdef double largest_improvement(const double *gaps, const double *distances, int64_t K, double noise) noexcept nogil:
+    """The largest `expected_improvement` of all arms, with reaches noise distance; 0 without arms.
 
-    As psi(z) <= phi(z), an arm cannot gain most if phi(z) times the longest reach is less than the gain of the arm of the
-    least z = gap/reach: so few gains are computed.
+    As psi(z) <= phi(z), an arm cannot improve most if phi(z) times the longest reach is less than the improvement by
+    the arm of the least z = gap/reach: so few improvements are computed.
     """
     cdef double most = 0.0, longest = 0.0, least = INFINITY, reach, z, bar
     cdef int64_t k, nearest = -1
@@ -161,40 +162,43 @@ cdef double largest_gain(const double *gaps, const double *distances, int64_t K,
             least, nearest = z, k
     if nearest < 0:
         return 0.0
-    most = gain(gaps[nearest], noise * distances[nearest])
+    most = expected_improvement(gaps[nearest], noise * distances[nearest])
     bar = sqrt(larger(2.0 * log(longest * INVERSE_ROOT / most), 0.0)) + ROUNDED_BAR if most > 0.0 else INFINITY
     for k in range(K):
         reach = noise * distances[k]
         if gaps[k] <= bar * reach:
-            most = larger(gain(gaps[k], reach), most)
+            most = larger(expected_improvement(gaps[k], reach), most)
     return most
 
 
-def stake(const double[::1] gaps, const double[::1] distances, double noise):
-    """The largest `gain` of arms with such gaps and reaches noise distance: what a greedy round is expected to lose."""
+def largest_expected_improvement(const double[::1] gaps, const double[::1] distances, double noise):
+    """The largest expected improvement by arms with such gaps and reaches noise distance; 0 without arms.
+
+    It is what a greedy round is expected to lose.
+    """
     cdef int64_t K = gaps.shape[0]
     if distances.shape[0] != K:
         raise ValueError(f"there must be {K} distances, got {distances.shape[0]}")
-    return largest_gain(&gaps[0], &distances[0], K, noise) if K else 0.0
+    return largest_improvement(&gaps[0], &distances[0], K, noise) if K else 0.0
 
 
-cdef int64_t divergence_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
+cdef int64_t imed_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
     """The arm of the least divergence (LinIMED; Bian and Tan, 2024)."""
     cdef double beta = radius(base, s), top = -INFINITY, least, reach, p
     cdef double *out = s.room
-    cdef int64_t best, k
+    cdef int64_t top_arm, k
     if base.kind == LINIMED:
-        best, least = greedy_arm(s, logistic, False, rng), base.rate
+        top_arm, least = greedy_arm(s, logistic, False, rng), base.rate
         for k in range(s.K):
             top = larger(top, out[k])
     else:
         upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, out)
         if logistic:
             to_probabilities(out, s.K)
-        best, least = 0, INFINITY
+        top_arm, least = 0, INFINITY
         for k in range(s.K):
             if out[k] > top:
-                best, top = k, out[k]
+                top_arm, top = k, out[k]
             if out[k] < least:
                 least = out[k]
         least = -log(base.rate / ((top - least) * (top - least))) if top > least else -INFINITY
@@ -205,8 +209,8 @@ cdef int64_t divergence_arm(const Settings *base, State *s, bint logistic, bitge
             to_probabilities(&p, 1)
             reach *= p * (1.0 - p)
         out[k] = divergence_index(top - out[k], beta * reach)
-    if best >= 0:
-        out[best] = larger(least, out[best])
+    if top_arm >= 0:
+        out[top_arm] = larger(least, out[top_arm])
     return pick(out, s.K, base.random_ties, rng)
 
 
@@ -217,7 +221,7 @@ cdef int64_t law_size(const Settings *base, int64_t d, int64_t K) noexcept nogil
     return 7 * K if LINMED <= base.kind <= LINIDS_DIRECTED else 0
 
 
-cdef int64_t divergent_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
+cdef int64_t med_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
     """An arm drawn by minimum empirical divergence (LinMED)."""
     cdef int64_t greedy = greedy_arm(s, logistic, False, rng), k
     cdef double beta = radius(base, s)
@@ -235,7 +239,7 @@ cdef int64_t divergent_arm(const Settings *base, State *s, bint logistic, bitgen
     return drawn_arm(law, s.K, rng)
 
 
-cdef int64_t informative_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
+cdef int64_t ids_arm(const Settings *base, State *s, bint logistic, bitgen_t *rng) noexcept nogil:
     """An arm drawn by the least ratio of squared regret and information (LinIDS)."""
     cdef int64_t K = s.K, top, k
     cdef double beta = radius(base, s)
@@ -296,11 +300,11 @@ cdef int64_t switching_arm(const Settings *base, State *s, bint logistic, double
     if policy_state[FOUND] > 0.0 and not ratio > policy_state[AT_LOG_DET] + log1p(base.rate) + ROUNDED_GROWTH:
         product(s.columns, s.K, theta, s.d, s.room)
         return pick(s.room, s.K, base.random_ties, rng)
-    arm = optimistic_arm(base, s, logistic, radius(base, s), rng)
+    beta = radius(base, s)
+    arm = optimistic_arm(base, s, logistic, beta, rng)
     if arm >= 0:
         for i in range(s.d):
             x[i] = s.columns[i * s.K + arm]
-        beta = radius(base, s)
         length = solve(s, x, theta)
         share = beta / length if length > 0.0 else 0.0
         for i in range(s.d):
@@ -342,7 +346,7 @@ cdef int64_t arm_by_pulls(const Settings *base, State *s, bitgen_t *rng, bint *e
 
 
 cdef bint is_plain(const Settings *base) noexcept nogil:
-    """Does it keep no state, and read neither pulls nor the rewards of single arms?"""
+    """Can the loop over fixed arms play it? It plays kinds up to HYBRID_TS, with nothing around them."""
     return base.kind <= HYBRID_TS and base.wrap == NOTHING
 
 
@@ -367,11 +371,11 @@ cdef int64_t base_arm(const Settings *base, State *s, bint logistic, double *pol
     if kind == RAND_LINUCB:
         return optimistic_arm(base, s, logistic, drawn_degree(base, rng) * radius(base, s), rng)
     if kind == LINIMED or kind == LINIMED_BY_UPPER:
-        return divergence_arm(base, s, logistic, rng)
+        return imed_arm(base, s, logistic, rng)
     if kind == LINMED or kind == LINMED_BY_DESIGN:
-        return divergent_arm(base, s, logistic, rng)
+        return med_arm(base, s, logistic, rng)
     if kind == LINIDS or kind == LINIDS_DIRECTED:
-        return informative_arm(base, s, logistic, rng)
+        return ids_arm(base, s, logistic, rng)
     if kind == LINTS or kind == LINTS_SPHERICAL or kind >= OPTIMISTIC_TS:
         return sampled_arm(base, s, logistic, rng)
     if kind == GREEDY:
@@ -516,9 +520,9 @@ cdef void rotate(double *a, int64_t d, int64_t p, int64_t q) noexcept nogil:
 cdef class Base:
     """What a compiled loop plays in exploring rounds, by its kind and its numbers.
 
-    The confidence radius is that of `radius_at` + bonus; `rate` is the probability of exploring, for those that draw it. `reads` says what it reads of the
-    arms. A `wrap` with its two numbers may stand around it. `degrees` of optimism are their distribution function and
-    their values, (2, levels).
+    The confidence radius is that of `radius_at` + bonus; `rate` is what `Kind` says of each kind. `reads` says what it
+    reads of the arms. A `wrap` with its two numbers may stand around it. `degrees` of optimism are their distribution
+    function and their values, (2, levels).
     """
 
     def __cinit__(self, Kind kind, Reads reads=READS_WIDTHS, *, double noise=1.0, double bound=1.0,

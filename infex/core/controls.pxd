@@ -22,7 +22,7 @@ cdef struct ControlState:
     double limit
     int64_t over                        # rounds that it looks back; 0: all
     Radius radius                       # of confidence; of doubt and ledger, noise and scale
-    double total, stake                 # of a ledger, and what the round under way adds to it if it is greedy
+    double total, improvement           # of a ledger, and what the round under way adds to it if it is greedy
     int64_t first, last                 # where its pauses stand among those of all controls
 
 

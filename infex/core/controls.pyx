@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.math cimport log, sqrt
 
-from infex.core.choosing cimport largest_gain
+from infex.core.choosing cimport largest_improvement
 from infex.core.runs cimport check_rounds
 
 
@@ -12,8 +12,8 @@ cdef class Control:
     """One of them.
 
     `makes_up`: is a round that it keeps from exploring made up for later? `limit` is that of explorations, of their
-    estimated loss or of a ledger, over the last `over` rounds, or all if that is 0. `noise`, `bound`, `delta`, `scale` and
-    `mixture` are of the confidence radius.
+    estimated loss or of a ledger, over the last `over` rounds, or all if that is 0. `noise`, `bound`, `delta`, `scale`
+    and `mixture` are of the confidence radius.
     """
 
     def __cinit__(self, ControlKind kind, bint makes_up=False, double limit=0.0, int64_t over=0, double noise=0.0,
@@ -22,7 +22,9 @@ cdef class Control:
             raise ValueError(f"there is no control of kind {<int>kind}")
         if over < 0:
             raise ValueError(f"a control looks back over 0 rounds or more, got {over}")
-        self.state = ControlState(kind, makes_up, False, limit, over, Radius(noise, bound, delta, scale, mixture), 0.0, 0.0, 0, 0)
+        self.state = ControlState(
+            kind, makes_up, False, limit, over, Radius(noise, bound, delta, scale, mixture), 0.0, 0.0, 0, 0,
+        )
 
 
 cdef class Controls:
@@ -112,7 +114,7 @@ cdef class Controls:
         if due and by.makes_up:
             self.owed += 1
         for i in range(self.count if due else 0):
-            self.controls[i].total += self.controls[i].stake
+            self.controls[i].total += self.controls[i].improvement
 
     cdef void explore(self, int64_t t, bint due, double loss) noexcept nogil:
         """Round t explores, at that estimated loss."""
@@ -132,8 +134,8 @@ cdef class Controls:
         """Does a ledger leave round t to greedy? If it is due, what it is expected to lose is added."""
         cdef double most
         self.model.compare(&self._gaps[0], &self._distances[0])
-        most = largest_gain(&self._gaps[0], &self._distances[0], self.model.arms, ledger.radius.noise)
-        ledger.stake = most
+        most = largest_improvement(&self._gaps[0], &self._distances[0], self.model.arms, ledger.radius.noise)
+        ledger.improvement = most
         if ledger.total + most >= ledger.limit and self._count_since(t - ledger.over + 1) == 0:
             return False
         if due:

@@ -32,7 +32,10 @@ cdef int64_t design_size(int64_t d, int64_t K) noexcept nogil:
 
 
 cdef double scaled(const double *columns, const double *factors, int64_t d, int64_t K, double *out) noexcept nogil:
-    """In `out` the arms times their factors, divided by the largest number of all, which it gives: no square is lost."""
+    """Writes the arms times their factors into `out`, divided by the largest number of all, which it gives.
+
+    So no square is lost.
+    """
     cdef double top = 0.0
     cdef int64_t i, k
     for i in range(d):
@@ -109,7 +112,7 @@ cdef int64_t span(double *rest, int64_t d, int64_t K, double *room, double *basi
 
 cdef void invert_start(const double *points, int64_t r, int64_t K, const double *found, double *basis,
                        double *inverse) noexcept nogil:
-    """In `basis` W with W'W = (sum p p')^-1 over the r points that `found` names, and r W'W in `inverse`, (r, r).
+    """Writes W with W'W = (sum p p')^-1 over the r points that `found` names into `basis`, r W'W into `inverse`.
 
     In the orthonormal `basis` B these points are the rows of a lower triangular L, so W = L^-T B.
     """
@@ -136,9 +139,9 @@ cdef void invert_start(const double *points, int64_t r, int64_t K, const double 
                 inverse[i * r + j] += part * basis[b * r + j]
 
 
-cdef void find_design(const double *columns, const double *factors, int64_t d, int64_t K, double tolerance, double *work,
-                      double *shares) noexcept nogil:
-    """In `shares`, (K,), an optimal design of arms that are multiplied by `factors`, (K,), unless that is NULL.
+cdef void find_design(const double *columns, const double *factors, int64_t d, int64_t K, double tolerance,
+                      double *work, double *shares) noexcept nogil:
+    """Writes an optimal design into `shares`, (K,): of arms times `factors`, (K,), unless that is NULL.
 
     By Frank-Wolfe steps towards the widest arm or away from the narrowest that is played, whichever is farther from the
     rank r, from r arms that span a large volume (Kumar and Yildirim, 2005), until the largest width is at most

@@ -41,7 +41,7 @@ def draw_arms(double[:, :, ::1] block not None, int64_t count, rng):
 
 
 def shift_arms(double[:, :, ::1] block not None, int64_t count, const double[::1] theta not None, double limit):
-    """Moves the first `count` columns of a block, (rounds, d, K), along theta until their means are at most the limit."""
+    """Moves the first `count` columns of a block, (rounds, d, K), along theta until their means are at most `limit`."""
     cdef int64_t rounds = block.shape[0], d = block.shape[1], t, i, k
     cdef double square = 0.0, mean
     _check_count(block, count)

@@ -43,7 +43,7 @@ cdef class FixedArmsRun(Outcome):
         if own is not None and (own.state.K != K or own.state.d != ridge.state.d or own is ridge):
             raise ValueError("own must be another ridge over the same arms")
         if not is_plain(&base.settings) or law >= STUDENT:
-            raise ValueError("a base that keeps a state or reads pulls, Student's law and given rewards need the general loop")
+            raise ValueError("kinds after HYBRID_TS, wraps, Student's law and given rewards need the general loop")
         self.ridge, self.own, self.base, self.noise = ridge, own, base, noise
         self._begin(law, K, horizon, checkpoints, record)
         self.always, self.random_ties, self._reward_rng, self._rng, self.t = always, random_ties, reward_rng, rng, 1

@@ -67,13 +67,13 @@ cdef class LateRewards:
 cdef class GeneralRun(Outcome):
     """One run of a policy; `play` goes on with it.
 
-    `model` learns from all rounds. `base` decides in exploring rounds, or `always`. With `explored`, a model that learns
-    from exploring rounds alone, the base reads that one; with `own_clock` it counts only these. Rewards are drawn by
-    `law` with the `noises` of arms and `degrees` of freedom. `controls` stand the inner ones first; they look back over
-    `span` rounds, and missed rounds are made up for at a distance of `spacing`. `delays` are those of all rewards, -1
-    for one that never comes; with `narrows`, pending decisions narrow what the base reads. Regret at `checkpoints`
-    goes into `curve`; if means are `steady`, equal rounds are summed together. With `asks` the caller decides in the
-    place of the base, by `play_arm`, whenever a round is `waiting` for it.
+    `model` learns from all rounds. `base` decides in exploring rounds, or `always`. With `explored`, a model that
+    learns from exploring rounds alone, the base reads that one; with `own_clock` it counts only these. Rewards are
+    drawn by `law` with the `noises` of arms and `degrees` of freedom. `controls` stand the inner ones first; they look
+    back over `span` rounds, and missed rounds are made up for at a distance of `spacing`. `delays` are those of all
+    rewards, -1 for one that never comes; with `narrows`, pending decisions narrow what the base reads. Regret at
+    `checkpoints` goes into `curve`; if means are `steady`, equal rounds are summed together. With `asks` the caller
+    decides in the place of the base, by `play_arm`, whenever a round is `waiting` for it.
     """
 
     cdef Model model, exploring_model
@@ -83,7 +83,7 @@ cdef class GeneralRun(Outcome):
     cdef LateRewards late                      # None: rewards come at once
     cdef double degrees
     cdef bint always, random_ties, own_clock, keeps_state
-    cdef bint scheduled                        # does the base explore in some rounds, and is the rest greedy by the model?
+    cdef bint scheduled                        # does the base leave rounds to the model's greedy arm?
     cdef bint asks, playing
     cdef readonly bint waiting                 # is the arm of the next round the caller's to choose?
     cdef int64_t K
@@ -141,8 +141,8 @@ cdef class GeneralRun(Outcome):
 
         `exploring` are those in which the base decides. A row of `means`, (rows, K), holds until the round that `ends`
         has for it. `offers` are the arms of all these rounds, (rounds, d, K), or contexts, (rounds, c), where they
-        change; `pauses` are the rounds in which each control pauses; `rewards`, (rounds, K), those of all arms where the
-        law is TABLE.
+        change; `pauses` are the rounds in which each control pauses; `rewards`, (rounds, K), those of all arms where
+        the law is TABLE.
         """
         cdef int64_t rounds = last - first + 1
         if self.waiting or self.playing:

@@ -44,7 +44,8 @@ cdef class Hybrid:
         self.K, self.c, self.s = K, c, s
         self.ties, self.cross, self.common = np.zeros((K, c, s)), np.zeros((K, 2, c, s)), np.zeros((2, s + 1, s))
         self._rooms = (
-            np.zeros(2 * c * c), np.zeros(2 * (s + 1) * c), np.zeros((2, s + 1, s)), np.zeros(s + c), np.zeros((s + 4, K)),
+            np.zeros(2 * c * c), np.zeros(2 * (s + 1) * c), np.zeros((2, s + 1, s)), np.zeros(s + c),
+            np.zeros((s + 4, K)),
         )
         ties, cross, common, (low, half, before, vectors, arms_room) = self.ties, self.cross, self.common, self._rooms
         self.all_ties, self.all_cross, self.all_common = &ties[0, 0, 0], &cross[0, 0, 0, 0], &common[0, 0, 0]
@@ -175,7 +176,8 @@ cdef class Hybrid:
         if not isfinite(gone):
             raise ValueError(f"log det of arms that are gone must be finite, got {gone}")
         kept = []
-        for name, given, mine in (("ties", ties, self.ties), ("cross", cross, self.cross), ("common", common, self.common)):
+        parts = ("ties", ties, self.ties), ("cross", cross, self.cross), ("common", common, self.common)
+        for name, given, mine in parts:
             if given is not None:
                 kept.append((mine, finite_array(name, given, mine.shape)))
         for mine, array in kept:

@@ -35,7 +35,7 @@ cdef int64_t drawn_arm(const double *law, int64_t K, bitgen_t *rng) noexcept nog
 
 cdef void divergence_law(const double *estimates, const double *reaches, const double *columns, int64_t d, int64_t K,
                          int64_t greedy, double share, double *work, double *law) noexcept nogil:
-    """In `law` q f/sum q f with f = exp(-(gap/reach)^2) (LinMED; Balagopalan and Jun, 2025).
+    """Writes the probabilities q f/sum q f into `law`, f = exp(-(gap/reach)^2) (LinMED; Balagopalan and Jun, 2025).
 
     q is `share` for the greedy arm, and of the rest one half uniform, one half by an optimal design of the arms times
     sqrt(f). Without arms, where `columns` are NULL, all of the rest is uniform. `work` has room for K numbers more than
@@ -76,7 +76,7 @@ cdef int64_t first_alike(const double *regrets, const double *gains, int64_t K, 
     return arm
 
 
-cdef int64_t next_of_hull(const double *regrets, const double *gains, int64_t K, int64_t arm) noexcept nogil:
+cdef int64_t next_on_hull(const double *regrets, const double *gains, int64_t K, int64_t arm) noexcept nogil:
     """The next arm on the upper hull of (regret, gain) after `arm`; -1 if no arm gains more."""
     cdef double up, right, height = 0.0, length = 0.0
     cdef int64_t k, found = -1
@@ -91,11 +91,11 @@ cdef int64_t next_of_hull(const double *regrets, const double *gains, int64_t K,
 
 
 cdef void find_least_ratio(const double *regrets, const double *gains, int64_t K, double *law) noexcept nogil:
-    """In `law` that of the least E[regret]^2/E[gain]; without any gain, the arm of least regret.
+    """Writes the probabilities of the least E[regret]^2/E[gain] into `law`.
 
-    It has at most two arms, neighbours on the upper hull of (regret, gain). With i before j, the chance of j is
-    r_i/(r_j - r_i) - 2 g_i/(g_j - g_i) if that lies between 0 and 1; else the ratio is least at one end, and a chance
-    that is clipped would be the wrong one.
+    Without any gain, the arm of least regret has probability 1. Else there are at most two arms, neighbours on the
+    upper hull of (regret, gain). With i before j, the chance of j is r_i/(r_j - r_i) - 2 g_i/(g_j - g_i) if that lies
+    between 0 and 1; else the ratio is least at one end, and a chance that is clipped would be the wrong one.
     """
     cdef double least = INFINITY, ratio, chance, share = 0.0, more, further
     cdef int64_t k, arm = 0, other, first, second
@@ -110,7 +110,7 @@ cdef void find_least_ratio(const double *regrets, const double *gains, int64_t K
                 ratio = regrets[arm] * regrets[arm] / gains[arm]
                 if ratio < least:
                     least, first, second, share = ratio, arm, arm, 0.0
-            other = next_of_hull(regrets, gains, K, arm)
+            other = next_on_hull(regrets, gains, K, arm)
             if other >= 0:
                 more, further = regrets[other] - regrets[arm], gains[other] - gains[arm]
                 chance = regrets[arm] / more - 2.0 * gains[arm] / further
@@ -129,7 +129,7 @@ cdef void find_least_ratio(const double *regrets, const double *gains, int64_t K
 
 cdef void information_law(const double *uppers, const double *lowers, const double *widths, const double *covariances,
                           int64_t K, int64_t best_arm, double *work, double *law) noexcept nogil:
-    """In `law` that of the least E[regret]^2/E[gain] (LinIDS; Kirschner and Krause, 2018).
+    """Writes the probabilities of the least E[regret]^2/E[gain] into `law` (LinIDS; Kirschner and Krause, 2018).
 
     Regrets are bounded by the largest upper bound minus an arm's lower one. Gains are log(1 + w^2)/2, or, by
     `covariances` with `best_arm`, how much log w_best^2 falls if the arm is played. `work` has room for 2 K numbers.
@@ -152,7 +152,7 @@ cdef void information_law(const double *uppers, const double *lowers, const doub
 
 
 cdef void gap_law(const double *costs, int64_t K, double *law) noexcept nogil:
-    """q/(l + cost) in the place of q, which adds up to 1, where l makes them add up (SpannerIGW; Zhu et al., 2022).
+    """Replaces q in `law` by q/(l + cost), with the l that makes them add up to 1 (SpannerIGW; Zhu et al., 2022).
 
     l is from 1/2 to 1 if the arm of no cost has half of q, and is found by halving.
     """

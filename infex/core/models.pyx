@@ -388,7 +388,7 @@ cdef class DisjointModel(Model):
 
     cdef int prepare(self, Base base, bint narrows) except -1:
         if not is_plain(&base.settings):
-            raise ValueError("a base that keeps a state or reads pulls cannot be played in contexts")
+            raise ValueError("kinds after HYBRID_TS and wraps cannot be played in contexts")
         self.base = base
         for k in range(self.arms):
             self._set_radius(k)

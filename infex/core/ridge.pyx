@@ -771,7 +771,7 @@ cdef class Ridge:
         return 0
 
     def restart(self, sums, counts=None, int64_t told=0):
-        """Takes sums of so many rewards in the place of all that was learnt; `counts`, (2, K), are pulls and rewards."""
+        """Takes sums of so many rewards in the place of all that was learnt; `counts` are pulls and rewards, (2, K)."""
         kept = np.zeros(self.counts.shape) if counts is None else finite_array("counts", counts, self.counts.shape)
         self.begin(sums)
         self.version += 1

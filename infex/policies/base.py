@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast, runtime_checkable
@@ -185,6 +186,17 @@ class StatefulPolicy:
         `dim` is the number of features.
         """
         raise NotImplementedError
+
+
+def are_numbers(values: object, count: int) -> bool:
+    """Is it a tuple of so many finite numbers, as a policy state keeps them?
+
+    >>> are_numbers((0.5, 2), 2), are_numbers((0.5, "2"), 2), are_numbers((0.5, float("nan")), 2)
+    (True, False, False)
+    """
+    if not isinstance(values, tuple) or len(values) != count:
+        return False
+    return all(type(number) in (int, float) and abs(number) < math.inf for number in values)
 
 
 class SamplingPolicy:
@@ -467,14 +479,14 @@ def choose_allowed(
     chooses counts as explored.
     """
     if (info.uses_allowed and not all_explored) or (allowed := posterior.allowed) is None:
-        choice = info.chain[0].choose(t, posterior, rng)
+        choice = info.policy.choose(t, posterior, rng)
         return choice if info.built_in else _checked_own(choice, posterior)
     if not allowed.any():
         status = None if info.controlled_schedule is None else ScheduleStatus.DROPPED
         return Choice(posterior.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, status)
     refuse_some(info, "`allowed` would", "posterior.allowed itself, and say uses_allowed = True")
     seen, places = posterior.among(allowed)
-    choice = info.chain[0].choose(t, seen, rng)
+    choice = info.policy.choose(t, seen, rng)
     if not info.built_in:
         choice = _checked_own(choice, seen)
     return choice._replace(arm=int(places[checked_arm(choice, len(seen))]))

@@ -217,7 +217,7 @@ def best(scores: Floats) -> int:
 
 
 def first_best(scores: Floats) -> int:
-    """`best` of scores that are an array of floats; refuses them if none is a number."""
+    """`best` without its checks of shape and type; refuses scores that hold a NaN."""
     if (arm := best_arm(scores)) < 0:
         raise InvalidChoice("no arm has a finite score: are the settings of the policy too large?")
     return arm

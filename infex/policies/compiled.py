@@ -17,9 +17,8 @@ READ_PULLS = (Kind.UCB1, Kind.GAUSSIAN_TS, Kind.PLAIN_HYBRID_TS)
 class BaseSpec(NamedTuple):
     """What decides in exploring rounds: see `infex.core.choosing.Base`.
 
-    `rate` is that of epsilon-greedy (below 0 it is t^(-1/3)), of sampling, the growth between switches, or
-    the limit of LinIMED; `bonus` is a radius beside that of the theory; `degrees` of optimism are their
-    distribution function and their values.
+    `rate` is what `Kind` says of each kind (`core/choosing.pxd`); `bonus` is added to the radius of the
+    theory; `degrees` of optimism are their distribution function and their values.
     """
 
     kind: Kind
@@ -90,7 +89,7 @@ class CompiledSpec(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Can a loop play it that keeps neither policy states nor pulls, and looks at no control?"""
+        """Can the loop over fixed arms play it? It plays kinds up to HYBRID_TS, with nothing around them."""
         plain = self.base.kind <= Kind.HYBRID_TS and self.wrap.kind == Wrap.NOTHING
         return plain and self.controls is None and not self.apart
 
@@ -103,23 +102,13 @@ class CompiledSpec(NamedTuple):
     @property
     def core_base(self) -> Base:
         """The base as the core has it."""
-        base, wrap = self.base, self.wrap
+        settings, wrap = self.base._asdict() | {"reads": self.reads}, self.wrap
         return Base(
-            base.kind,
-            self.reads,
-            noise=base.noise,
-            bound=base.bound,
-            delta=base.delta,
-            scale=base.scale,
-            bonus=base.bonus,
-            rate=base.rate,
-            random_ties=base.random_ties,
-            mixture=base.mixture,
+            **settings,
             wrap=wrap.kind,
             first=wrap.first,
             second=wrap.second,
             wrap_random_ties=wrap.random_ties,
-            degrees=base.degrees,
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final, overload
 
-from infex.checks import one_of, real, safe_repr, set_fields, whole
+from infex.checks import one_of, optional, real, safe_repr, set_fields, whole
 from infex.core.controls import ControlKind
 from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
 from infex.models.posterior import Posterior
@@ -279,14 +279,13 @@ class ControlledSchedule:
 
     def compiled(self) -> ControlsSpec | None:
         """How a compiled loop plays the controls; None if one of them needs Python."""
-        rows = [
-            control.compiled()
-            if "compiled" in vars(type(control))
-            else None  # a subclass may judge otherwise
-            for control in self.controls
-        ]
-        found = tuple(row for row in rows if row is not None)
-        return ControlsSpec(found, self.spacing, self.lookback) if len(found) == len(rows) else None
+        found: list[ControlSpec] = []
+        for control in self.controls:  # a subclass of a built-in one may judge otherwise
+            row = control.compiled() if "compiled" in vars(type(control)) else None
+            if row is None:
+                return None
+            found.append(row)
+        return ControlsSpec(tuple(found), self.spacing, self.lookback)
 
     def _planned_from(self, first: int) -> float:
         """The first round of the plan from `first` on; inf if there is none, or it cannot be told."""
@@ -334,8 +333,7 @@ class Guarded(Control):
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         set_fields(self, cost_limit=real("cost_limit", self.cost_limit, least=0))
-        if self.window is not None:
-            set_fields(self, window=whole("window", self.window, least=1))
+        set_fields(self, window=optional(whole, "window", self.window, least=1))
 
     def initial_state(self) -> State:
         return GuardedState()
@@ -392,8 +390,7 @@ class Limited(Control):
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         set_fields(self, limit=whole("limit", self.limit, least=0))
-        if self.window is not None:
-            set_fields(self, window=whole("window", self.window, least=1))
+        set_fields(self, window=optional(whole, "window", self.window, least=1))
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         spent = posterior.spent

@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import changed_settings, real, safe_repr, set_fields
-from infex.core.choosing import stake
+from infex.core.choosing import largest_expected_improvement
 from infex.core.controls import ControlKind
 from infex.models.posterior import Posterior
 from infex.policies.choice import Reason
@@ -88,7 +88,7 @@ class Ledger(Control):
     def _total(self, posterior: Posterior, state: State) -> float:
         """The total with what this round is expected to lose if it is greedy."""
         gaps, distances = Rivals.of(posterior)
-        return LedgerState(*state).total + stake(gaps, distances, self.noise)
+        return LedgerState(*state).total + largest_expected_improvement(gaps, distances, self.noise)
 
     def compiled(self) -> ControlSpec:
         return ControlSpec(ControlKind.LEDGER, limit=self.limit, over=self.window, noise=self.noise)
@@ -102,10 +102,10 @@ def ledger(limit: float, schedule: Schedule | Control = ALWAYS, *, noise: float 
 
     In each round of `schedule` S grows by rho = max_x D psi(gap/D), psi(z) = phi(z) - z Phi(-z). The maximum
     is over the rivals x of the greedy arm g: all arms on offer that exploring may try. gap is the estimate of
-    g minus that of x, and D = `noise` |x - g| in V^-1 the deviation of that difference. So rho is what it
-    would earn in this round to know the better of g and x, for the rival with which that is most, if theta is
-    normal around its estimate with the covariance noise^2 V^-1. Once S has reached `limit`, the round
-    explores, unless the round before did, and S is 0 again.
+    g minus that of x, and D = `noise` |x - g| in V^-1 the deviation of that difference. So rho is the
+    expected improvement (Jones, Schonlau and Welch, 1998) of knowing the better of g and x in this round, for
+    the rival with which it is most, if theta is normal around its estimate with the covariance noise^2 V^-1.
+    Once S has reached `limit`, the round explores, unless the round before did, and S is 0 again.
 
     S and `limit` are in the unit of rewards, and `noise` is their deviation around the mean; leave it at 1
     where rewards are 0 or 1 and the estimator is `Logistic`. D is read as if pending decisions had been told

@@ -9,7 +9,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real, set_fields, whole
 from infex.models.posterior import Posterior
-from infex.policies.base import StatefulPolicy
+from infex.policies.base import StatefulPolicy, are_numbers
 from infex.policies.choice import TIES, Choice, Ties, exploring_choice, pick, pick_propensity
 from infex.streams import stream
 
@@ -86,7 +86,7 @@ class EnsembleSampling(StatefulPolicy):
     def _scores(self, posterior: Posterior, state: EnsembleState) -> Floats:
         """x'(theta + V^-1 sum x z_j) of every member and arm, (members, K)."""
         factor = posterior.factor
-        drawn = np.reshape(state.perturbations, (self.members, -1))
+        drawn = np.array(state.perturbations, dtype=np.float64).reshape(self.members, -1)
         return np.array([posterior.scores(theta) for theta in posterior.theta + drawn @ factor.T @ factor])
 
     def state_at(self, posterior: Posterior, last: EnsembleState | None, seed: int) -> EnsembleState:
@@ -96,22 +96,19 @@ class EnsembleSampling(StatefulPolicy):
         drawn = stream(seed, "ensemble", moments.n_observations).standard_normal((self.members, dim))
         fits = last is not None and (len(last.gram), len(last.perturbations)) == (dim**2, self.members * dim)
         if last is not None and fits:
-            more = gram - np.reshape(last.gram, (dim, dim))
+            more = gram - np.array(last.gram, dtype=np.float64).reshape(dim, dim)
             if np.all(np.diagonal(more) >= -LEAST_PIVOT * np.max(np.diagonal(gram), initial=1.0)):
-                before = np.reshape(last.perturbations, (self.members, dim))
+                before = np.array(last.perturbations, dtype=np.float64).reshape(self.members, dim)
                 return _state(seed, gram, before + self.noise * drawn @ semidefinite_root(more).T)
         whole = gram + posterior.penalty * np.eye(dim)
         return _state(seed, gram, self.noise * drawn @ semidefinite_root(whole).T)
 
     def restore_state(self, state: object, dim: int) -> EnsembleState | None:
         """A state of its own, with as many numbers as there are features and members."""
-        if not isinstance(state, EnsembleState) or not all(
-            isinstance(part, tuple) and all(isinstance(number, int | float) for number in part)
-            for part in (state.gram, state.perturbations)
-        ):
+        if not isinstance(state, EnsembleState) or type(state.seed) is not int:
             return None
-        fits = (len(state.gram), len(state.perturbations)) == (dim**2, self.members * dim)
-        return state if fits and isinstance(state.seed, int) else None
+        fits = are_numbers(state.gram, dim**2) and are_numbers(state.perturbations, self.members * dim)
+        return state if fits else None
 
 
 def _state(seed: int, gram: Floats, perturbations: Floats) -> EnsembleState:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields, whole
+from infex.checks import optional, real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import Problem
-from infex.policies.choice import Choice, draw
+from infex.policies.base import Problem, are_numbers
+from infex.policies.choice import Choice, LawPolicy, draw
 from infex.policies.design import optimal_design
-from infex.policies.layered import Awaited, AwaitingPolicy, awaited_reward, awaiting
+from infex.policies.last_play import LastPlay, LastPlayPolicy, last_play, restored_play, reward_of
 
 
 class WeightsState(NamedTuple):
@@ -21,7 +21,7 @@ class WeightsState(NamedTuple):
 
     theta: tuple[float, ...]
     direction: tuple[float, ...]
-    awaited: Awaited
+    last_play: LastPlay
 
     @property
     def has_parameters(self) -> bool:
@@ -31,15 +31,15 @@ class WeightsState(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EXP2(AwaitingPolicy):
+class EXP2(LastPlayPolicy, LawPolicy):
     """Plays arm x with probability (1 - g) exp(rate x'theta)/sum + g pi(x), by unbiased estimates of theta.
 
     A reward y of x adds Q^-1 x y to theta, where Q = sum p x x' is by the law p that it was played by; pi is
     the optimal design (`lab.optimal_design`), and g = d rate. Without a `rate` it is sqrt(log K/(3 d T)), at
     most 1/d, for a `horizon` T, which a simulation tells by itself (Lattimore and Szepesvari, 2020, Theorem
-    27.1, for pi with g(pi) = d). Rewards are between -`bound` and `bound`, and may depend on anything but the
-    draws of the round. (The code of Balagopalan and Jun, 2025, has the round for T, and adds I to Q, which
-    makes estimates biased.)
+    27.1, for a pi whose largest squared width is d). Rewards are between -`bound` and `bound`, and may depend
+    on anything but the draws of the round. (The code of Balagopalan and Jun, 2025, has the round for T, and
+    adds I to Q, which makes estimates biased.)
 
     Probabilities are known exactly. As a base of `Infex` it needs data="own", as greedy rounds are not played
     by its law, and it must be told each reward before its next decision. Some problems cost it of order
@@ -59,10 +59,8 @@ class EXP2(AwaitingPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, bound=real("bound", self.bound, above=0))
-        if self.rate is not None:
-            set_fields(self, rate=real("rate", self.rate, above=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
+        set_fields(self, rate=optional(real, "rate", self.rate, above=0))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
 
     def for_problem(self, instance: Problem, horizon: int) -> "EXP2":
         """The policy once it is told the horizon, where it asks for that."""
@@ -84,13 +82,9 @@ class EXP2(AwaitingPolicy):
         arms = posterior.arms
         direction = np.linalg.pinv((arms.T * law) @ arms, rcond=1e-10, hermitian=True) @ arms[choice.arm]
         state = WeightsState(
-            tuple(theta.tolist()), tuple(direction.tolist()), awaiting(posterior, choice.arm)
+            tuple(theta.tolist()), tuple(direction.tolist()), last_play(posterior, choice.arm)
         )
         return choice._replace(policy_state=state)
-
-    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
-        """The probability of `arm`."""
-        return float(self.probabilities(t, posterior)[arm])
 
     def probabilities(self, t: int, posterior: Posterior) -> Floats:
         """The probability of every arm, (K,)."""
@@ -98,11 +92,12 @@ class EXP2(AwaitingPolicy):
 
     def theta(self, posterior: Posterior) -> Floats:
         """The sum of all estimates, with that of the last reward, (d,)."""
-        last: WeightsState | None = posterior.policy_state
-        if last is None:
+        state: WeightsState | None = posterior.policy_state
+        if state is None:
             return np.zeros(posterior.dim)
-        reward = awaited_reward(self, last.awaited, posterior) / self.bound
-        found: Floats = np.array(last.theta) + reward * np.array(last.direction)
+        reward = reward_of(self, state.last_play, posterior) / self.bound
+        theta, direction = np.array((state.theta, state.direction), dtype=np.float64)
+        found: Floats = theta + reward * direction
         return found
 
     def _law(self, posterior: Posterior, theta: Floats) -> Floats:
@@ -116,6 +111,9 @@ class EXP2(AwaitingPolicy):
 
     def restore_state(self, state: Any, dim: int) -> WeightsState | None:
         """A state of its own, with as many numbers as there are features."""
-        if not isinstance(state, WeightsState) or (len(state.theta), len(state.direction)) != (dim, dim):
+        if not isinstance(state, WeightsState):
             return None
-        return state._replace(awaited=Awaited(*state.awaited))
+        last = restored_play(state.last_play, dim)
+        if last is None or not are_numbers(state.theta, dim) or not are_numbers(state.direction, dim):
+            return None
+        return state._replace(last_play=last)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields, whole
+from infex.checks import one_of, optional, real, set_fields, whole
 from infex.core.models import fading_strength, least_estimate
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -80,17 +80,17 @@ class Forced:
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A drawn arm in forced rounds, else the best of those that forced rounds keep."""
         if self.is_forced(t, posterior.dim):
-            uniform = self.forced_by == "uniform"
-            return (
-                uniform_choice(len(posterior), rng) if uniform else draw(optimal_design(posterior.arms), rng)
-            )
+            if self.forced_by == "uniform":
+                return uniform_choice(len(posterior), rng)
+            return draw(optimal_design(posterior.arms), rng)
         return Choice(self._best(posterior), False, None, self.reason, None, 1.0, 0.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K, or the arm's share of the design, in forced rounds; else 1 for the arm that is played."""
         if self.is_forced(t, posterior.dim):
-            uniform = self.forced_by == "uniform"
-            return 1.0 / len(posterior) if uniform else float(optimal_design(posterior.arms)[arm])
+            if self.forced_by == "uniform":
+                return 1.0 / len(posterior)
+            return float(optimal_design(posterior.arms)[arm])
         return float(arm == self._best(posterior))
 
     def _best(self, posterior: Posterior) -> int:
@@ -134,8 +134,7 @@ class OLSBandit(Forced):
         one_of("rule", self.rule, RULES)
         one_of("forced_by", self.forced_by, FORCED_BY)
         set_fields(self, keep=real("keep", self.keep, least=0))
-        if self.scale is not None:
-            set_fields(self, scale=real("scale", self.scale, above=0))
+        set_fields(self, scale=optional(real, "scale", self.scale, above=0))
         if self.preset is not None:
             one_of("preset", self.preset, ("paper",))
             if self.scale is not None or self.keep != 0.5:
@@ -200,8 +199,7 @@ class LassoBandit(Forced):
 
     def __post_init__(self) -> None:
         one_of("forced_by", self.forced_by, FORCED_BY)
-        if self.q is not None:
-            set_fields(self, q=whole("q", self.q, least=1))
+        set_fields(self, q=optional(whole, "q", self.q, least=1))
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
             set_fields(self, **{name: real(name, value, least=0)})
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import one_of, real, repr_settings, set_fields, whole
+from infex.checks import one_of, optional, real, repr_settings, set_fields, whole
 from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -16,6 +16,7 @@ from infex.policies.base import (
     PolicyInfo,
     Problem,
     StatefulPolicy,
+    are_numbers,
     checked,
     choose_allowed,
     policy_info,
@@ -196,10 +197,8 @@ class ExploreThenCommit:
         one_of("order", self.order, ("uniform", "robin", "design"))
         one_of("then", self.then, ("greedy", "commit"))
         one_of("ties", self.ties, TIES)
-        if self.rounds is not None:
-            set_fields(self, rounds=whole("rounds", self.rounds, least=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
+        set_fields(self, rounds=optional(whole, "rounds", self.rounds, least=0))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
 
     @property
     def uses_explored(self) -> bool:
@@ -257,7 +256,7 @@ class ExploreThenCommit:
 
 
 SECOND_BASE = LinUCB()
-NO_LEVEL = NOT_GIVEN = -1.0
+NOT_GIVEN = -1.0
 
 
 class GreedyFirstState(NamedTuple):
@@ -296,10 +295,8 @@ class GreedyFirst(StatefulPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, _base_info=policy_info(checked("base", self.base)))
-        if self.level is not None:
-            set_fields(self, level=real("level", self.level, least=0))
-        if self.wait is not None:
-            set_fields(self, wait=whole("wait", self.wait, least=0))
+        set_fields(self, level=optional(real, "level", self.level, least=0))
+        set_fields(self, wait=optional(whole, "wait", self.wait, least=0))
 
     __repr__ = repr_settings
 
@@ -307,7 +304,7 @@ class GreedyFirst(StatefulPolicy):
         """The greedy arm, or the base's."""
         state = self._state(posterior)
         if not state.switched:
-            kept = None if state.level == NO_LEVEL else state
+            kept = None if state.level == NOT_GIVEN else state
             return GREEDIES["lowest"].choose(t, posterior, rng)._replace(policy_state=kept)
         choice = choose_allowed(self._base_info, t, posterior.with_policy_state(state.base), rng)
         inner = state.base if choice.policy_state is None else choice.policy_state
@@ -323,7 +320,7 @@ class GreedyFirst(StatefulPolicy):
     def _state(self, posterior: Posterior) -> GreedyFirstState:
         """Its state in this round: has it switched, now or before?"""
         state: GreedyFirstState = posterior.policy_state or GreedyFirstState(
-            False, NO_LEVEL if self.level is None else self.level
+            False, NOT_GIVEN if self.level is None else self.level
         )
         if state.switched:
             return state
@@ -331,13 +328,15 @@ class GreedyFirst(StatefulPolicy):
         if moments.n_observations <= (8 * moments.moment.size if self.wait is None else self.wait):
             return state
         least, trace = moments.least_eigenvalue()
-        level = least / moments.n_observations / 2.0 if state.level == NO_LEVEL else state.level
+        level = least / moments.n_observations / 2.0 if state.level == NOT_GIVEN else state.level
         alike = least < level * moments.n_observations / 4.0 or least <= SINGULAR * trace
         return state._replace(switched=bool(alike), level=level)
 
     def restore_state(self, state: object, dim: int) -> GreedyFirstState | None:
         """A state of its own, with the base's."""
-        if not isinstance(state, GreedyFirstState):
+        if not isinstance(state, GreedyFirstState) or type(state.switched) is not bool:
+            return None
+        if not are_numbers((state.level,), 1):
             return None
         inner = restore_state(self.base, state.base, dim)
         return None if (inner is None) != (state.base is None) else state._replace(base=inner)

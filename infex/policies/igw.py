@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields, whole
+from infex.checks import optional, real, set_fields, whole
 from infex.core.laws import inverse_gap
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -43,12 +43,9 @@ class SpannerIGW(LawPolicy):
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        if self.rate is not None:
-            set_fields(self, rate=real("rate", self.rate, least=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
+        set_fields(self, rate=optional(real, "rate", self.rate, least=0))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
 
     def for_problem(self, instance: Problem, horizon: int) -> "SpannerIGW":
         """The policy once it is told the horizon, where it asks for that."""

@@ -7,7 +7,7 @@ from typing import Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields, whole
+from infex.checks import optional, real, set_fields, whole
 from infex.core.choosing import Kind, Reads, divergence_indices
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
@@ -46,8 +46,7 @@ class LinIMED(IndexPolicy, Confidence):
         if type(self.variant) is not int or self.variant not in (1, 2, 3):
             raise InvalidSetting(f"variant must be 1, 2 or 3, got {self.variant!r}")
         set_fields(self, cap=real("cap", self.cap, above=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
 
     def for_problem(self, instance: Problem, horizon: int) -> "LinIMED":
         """The policy once it is told the horizon, where it asks for that."""

@@ -18,13 +18,23 @@ from infex.policies.base import (
     PolicyInfo,
     SamplingPolicy,
     ScheduledPolicy,
+    are_numbers,
     checked,
     choose_allowed,
     policy_info,
     propensity_allowed,
     restore_state,
 )
-from infex.policies.choice import TIES, Choice, Reason, ScheduleStatus, Ties, checked_arm, checked_choice
+from infex.policies.choice import (
+    TIES,
+    Choice,
+    Reason,
+    ScheduleStatus,
+    Ties,
+    checked_arm,
+    checked_choice,
+    is_built_in,
+)
 from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.policies.controls import Control, ControlledSchedule, RoundVerdict, State
 from infex.policies.greedy import GREEDIES, EpsilonGreedy
@@ -125,9 +135,8 @@ class Infex(ScheduledPolicy):
         clock, seen = self._base_view(t, posterior, state)
         reports = self._base_info.reports_explored
         choice = choose_allowed(self._base_info, clock, seen, rng, all_explored=not reports)
-        if (
-            choice.propensity is None and not self._base_info.built_in
-        ):  # a user's base may tell it by its hook
+        # a user's base may tell its propensity by the hook
+        if choice.propensity is None and not self._base_info.built_in:
             told = propensity_allowed(self._base_info, clock, seen, choice.arm, all_explored=not reports)
             choice = choice._replace(propensity=told)
         if reports and not choice.explored:  # nothing was tried, so nothing is charged
@@ -265,11 +274,13 @@ class Infex(ScheduledPolicy):
     def restore_state(self, state: object, dim: int) -> InfexState | None:
         """A state of its own, with those of its controls as these have them, and the base's."""
         initial = self._initial.states
-        if not isinstance(state, InfexState) or len(state.states) != len(initial):
+        if not isinstance(state, InfexState) or not isinstance(state.states, tuple):
+            return None
+        if len(state.states) != len(initial):
             return None
         states = tuple(map(_as_kind_of, initial, state.states))
         inner = restore_state(self.base, state.base, dim)
-        if list(map(type, states)) != list(map(type, initial)) or (inner is None) != (state.base is None):
+        if not all(map(_is_alike, initial, states)) or (inner is None) != (state.base is None):
             return None
         return InfexState(states, inner)
 
@@ -301,6 +312,18 @@ def _as_kind_of(initial: State, state: State) -> State:
     make = getattr(type(initial), "_make", None)
     fits = isinstance(state, tuple) and len(initial) == len(state)  # a file's may be anything
     return make(state) if fits and make is not None else state
+
+
+def _is_alike(initial: State, state: State) -> bool:
+    """Is a control's state of the kind it has at first? One of infex's own has such parts, too."""
+    alike = type(state) is type(initial)
+    return alike and (not is_built_in(initial) or all(map(_is_alike_part, initial, state)))
+
+
+def _is_alike_part(initial: object, part: object) -> bool:
+    if isinstance(initial, tuple):
+        return isinstance(part, tuple) and are_numbers(part, len(part))
+    return are_numbers((part,), 1) if type(initial) is float else type(part) is type(initial)
 
 
 def _checked(infex: Infex) -> tuple[PolicyInfo, PolicyInfo | None]:

@@ -7,49 +7,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields, whole
-from infex.errors import InvalidSetting, NotKept
+from infex.checks import optional, real, set_fields, whole
+from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
-from infex.policies.base import DEFAULT_DELTA, Problem, StatefulPolicy
+from infex.policies.base import DEFAULT_DELTA, Problem, are_numbers
 from infex.policies.choice import Choice, exploring_choice, first_best
+from infex.policies.last_play import LastPlay, LastPlayPolicy, last_play, restored_play, reward_of
 
 NO_LAYER = -1
-
-
-class AwaitingPolicy(StatefulPolicy):
-    """A built-in policy that must be told the reward of each decision before the next, and remembers it."""
-
-    __slots__ = ()
-    keeps_rows = True
-
-
-class Awaited(NamedTuple):
-    """The last play: its features, and how many rewards and which sum y x there were when it was made."""
-
-    row: tuple[float, ...]
-    told: int
-    moment: tuple[float, ...]
-
-
-def awaited_reward(policy: object, last: Awaited, posterior: Posterior) -> float:
-    """The reward of the last play, from how sum y x has changed since; 0 for a play of no length."""
-    moments = posterior.moments
-    if moments.n_observations != last.told + 1:
-        raise NotKept(
-            f"{type(policy).__name__} must be told the reward of each decision before its next one, and no "
-            f"other; {moments.n_observations - last.told} rewards came since"
-        )
-    row = np.array(last.row)
-    length = float(row @ row)
-    return float(row @ (moments.moment - np.array(last.moment))) / length if length > 0.0 else 0.0
-
-
-def awaiting(posterior: Posterior, arm: int) -> Awaited:
-    """What is to be known of the play of an arm once its reward comes."""
-    moments = posterior.moments
-    return Awaited(
-        tuple(posterior.arms[arm].tolist()), moments.n_observations, tuple(moments.moment.tolist())
-    )
 
 
 class LayersState(NamedTuple):
@@ -57,7 +22,7 @@ class LayersState(NamedTuple):
 
     sums: tuple[float, ...]
     layer: int
-    awaited: Awaited
+    last_play: LastPlay
 
     @property
     def has_parameters(self) -> bool:
@@ -67,7 +32,7 @@ class LayersState(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SupLinUCB(AwaitingPolicy):
+class SupLinUCB(LastPlayPolicy):
     """LinUCB in layers, so that rewards within a layer are independent (Chu, Li, Reyzin and Schapire, 2011).
 
     Each of ceil(log T) layers has a ridge of its own, with widths w = scale noise sqrt(2 log(2 T K/delta))
@@ -98,10 +63,8 @@ class SupLinUCB(AwaitingPolicy):
     def __post_init__(self) -> None:
         for name, value in (("noise", self.noise), ("scale", self.scale)):
             set_fields(self, **{name: real(name, value, least=0)})
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
-        if self.horizon is not None:
-            set_fields(self, horizon=whole("horizon", self.horizon, least=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
+        set_fields(self, horizon=optional(whole, "horizon", self.horizon, least=1))
 
     def for_problem(self, instance: Problem, horizon: int) -> "SupLinUCB":
         """The policy once it is told the horizon, where it asks for that."""
@@ -111,7 +74,7 @@ class SupLinUCB(AwaitingPolicy):
         """The arm of the first layer that is not sure of all widths."""
         sums = self.sums(posterior)
         arm, layer = self._pick(posterior, sums)
-        state = LayersState(tuple(sums.ravel().tolist()), layer, awaiting(posterior, arm))
+        state = LayersState(tuple(sums.ravel().tolist()), layer, last_play(posterior, arm))
         return exploring_choice(arm, 1.0, state)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
@@ -127,13 +90,15 @@ class SupLinUCB(AwaitingPolicy):
 
     def sums(self, posterior: Posterior) -> Floats:
         """sum x x', and sum y x below, of every layer, with that of the last play, (layers, d + 1, d)."""
-        last: LayersState | None = posterior.policy_state
+        state: LayersState | None = posterior.policy_state
         shape = self.layers, posterior.dim + 1, posterior.dim
-        sums = np.zeros(shape) if last is None else np.reshape(last.sums, shape).copy()
-        if last is not None and last.layer != NO_LAYER:
-            row = np.array(last.awaited.row)
-            sums[last.layer, :-1] += np.outer(row, row)
-            sums[last.layer, -1] += awaited_reward(self, last.awaited, posterior) * row
+        if state is None:
+            return np.zeros(shape)
+        sums: Floats = np.array(state.sums, dtype=np.float64).reshape(shape)
+        if state.layer != NO_LAYER:
+            row = np.array(state.last_play.row, dtype=np.float64)
+            sums[state.layer, :-1] += np.outer(row, row)
+            sums[state.layer, -1] += reward_of(self, state.last_play, posterior) * row
         return sums
 
     def _pick(self, posterior: Posterior, sums: Floats) -> tuple[int, int]:
@@ -152,12 +117,19 @@ class SupLinUCB(AwaitingPolicy):
             level = 0.5 ** (layer + 1)
             if np.any(widths > level):
                 return int(kept[first_best(widths)]), layer
-            kept = kept[uppers >= uppers.max() - 2.0 * level]
-            uppers = uppers[uppers >= uppers.max() - 2.0 * level]
+            near = uppers >= uppers.max() - 2.0 * level
+            kept, uppers = kept[near], uppers[near]
         return int(kept[first_best(uppers)]), NO_LAYER
 
     def restore_state(self, state: Any, dim: int) -> LayersState | None:
-        """A state of its own, with as many numbers as there are features."""
-        if not isinstance(state, LayersState) or len(state.sums) % ((dim + 1) * dim) or not state.sums:
+        """A state of its own, with numbers for so many features, and for its layers if these are known."""
+        if not isinstance(state, LayersState) or not isinstance(state.sums, tuple):
             return None
-        return state._replace(awaited=Awaited(*state.awaited))
+        layers, rest = divmod(len(state.sums), (dim + 1) * dim)
+        if not layers or rest or (self.horizon is not None and layers != self.layers):
+            return None
+        fits = are_numbers(state.sums, len(state.sums)) and type(state.layer) is int
+        last = restored_play(state.last_play, dim)
+        if not fits or last is None or not NO_LAYER <= state.layer < layers:
+            return None
+        return state._replace(last_play=last)

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields, whole
+from infex.checks import one_of, optional, real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.models.posterior import Posterior
 from infex.policies.choice import TIES, Ties
@@ -22,22 +22,21 @@ class Perturbation:
 
     noise: float = 1.0
     ties: Ties = "lowest"
-    law: int | None = None
+    draws: int | None = None
 
     def __post_init__(self) -> None:
         set_fields(self, noise=real("noise", self.noise, above=0))
         one_of("ties", self.ties, TIES)
-        if self.law is not None:
-            set_fields(self, law=checked_draws("law", self.law))
+        set_fields(self, draws=optional(checked_draws, "draws", self.draws))
 
 
 def untried(posterior: Posterior) -> Floats | None:
-    """Scores that play the first arm without a reward of those that span all arms; None if there is none."""
+    """Scores that are largest for the first spanning arm without a reward; None if all of these have one."""
     pulls = posterior.pulls
     if pulls.all():
         return None
-    first = [arm for arm in spanning_arms(posterior.arms) if not pulls[arm]][:1]
-    return np.where(np.arange(len(posterior)) == first[0], 1.0, 0.0) if first else None
+    first = next((arm for arm in spanning_arms(posterior.arms) if not pulls[arm]), None)
+    return None if first is None else np.where(np.arange(len(posterior)) == first, 1.0, 0.0)
 
 
 def scores_of(posterior: Posterior, arms: Floats, penalty: float, weights: Floats, sums: Floats) -> Floats:
@@ -57,10 +56,10 @@ class LinPHE(Sampler, Perturbation):
     equal chances: rewards lie between these two. theta is the ridge of both, with (1 + scale) times the
     penalty. The paper has rewards from 0 to 1 and draws 0 or 1: that adds an intercept of 1/2, which arms
     without a constant feature cannot carry, so both are centred here. A scale below 1 did best, and is
-    outside of the theory. Arms that span all others come first.
+    outside of the theory. It first plays, once each, arms that span all others.
 
     It needs fixed arms, whose rewards are counted. With Gaussian draws and a perturbed prior it would be
-    `LinTS(inflation=None)`. `ties` go to the "lowest" index, or at "random"; `law` is as in `LinTS`.
+    `LinTS(inflation=None)`. `ties` go to the "lowest" index, or at "random"; `draws` are as in `LinTS`.
 
     >>> from infex import Bandit
     >>> from infex.policies import LinPHE
@@ -94,11 +93,11 @@ class WeightedBootstrap(Sampler, Perturbation):
 
     Rewards are +`noise` and -`noise`. Then the weights of an arm add up to Gamma(wins) and Gamma(losses),
     which are drawn as such: exact, and O(K) however many rewards there are. A reward in between counts as a
-    part of a win and a part of a loss, which is ours. Arms that span all others come first; where early
-    rewards are all alike, it does not explore.
+    part of a win and a part of a loss, which is ours. It first plays, once each, arms that span all others;
+    where early rewards are all alike, it does not explore.
 
-    It needs fixed arms, whose rewards are counted. `ties` go to the "lowest" index, or at "random"; `law` is
-    as in `LinTS`.
+    It needs fixed arms, whose rewards are counted. `ties` go to the "lowest" index, or at "random"; `draws`
+    are as in `LinTS`.
 
     >>> from infex import Bandit
     >>> from infex.policies import WeightedBootstrap
@@ -128,8 +127,8 @@ class TSUCB(Sampler, Perturbation):
 
     f is the mean of max_x x'theta~ over so many `samples` of N(theta, noise^2 V^-1): what Thompson sampling
     believes the best arm to be worth; 100 of them are ours. With few samples f may lie below the best
-    estimate (with one, in a third of all rounds). `ties` go to the "lowest" index, or at "random"; `law` is
-    as in `LinTS`.
+    estimate (with one, in a third of all rounds). `ties` go to the "lowest" index, or at "random"; `draws`
+    are as in `LinTS`.
 
     >>> from infex import Bandit
     >>> from infex.policies import TSUCB

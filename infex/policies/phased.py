@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, TypeGuard, final
 
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, set_fields
+from infex.checks import optional, real, set_fields
 from infex.models.posterior import Posterior
 from infex.models.sums import Moments
-from infex.policies.base import DEFAULT_DELTA, StatefulPolicy
+from infex.policies.base import DEFAULT_DELTA, StatefulPolicy, are_numbers
 from infex.policies.choice import Choice, exploring_choice
 from infex.policies.design import optimal_design
 
@@ -69,8 +69,7 @@ class PhasedElimination(StatefulPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, noise=real("noise", self.noise, above=0))
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The next arm of the phase."""
@@ -103,8 +102,10 @@ class PhasedElimination(StatefulPolicy):
         phase = 1 if last is None else last.phase + 1
         if last is not None:
             eliminated = set(last.eliminated)
-            gram = moments.gram - np.reshape(last.gram, moments.gram.shape)
-            learnt = Moments(gram, moments.moment - np.array(last.moment), moments.n_observations)
+            gram = moments.gram - np.array(last.gram, dtype=np.float64).reshape(moments.gram.shape)
+            learnt = Moments(
+                gram, moments.moment - np.array(last.moment, dtype=np.float64), moments.n_observations
+            )
             scores = posterior.scores(learnt.least_squares())
             active = [arm for arm, place in enumerate(places) if place not in eliminated]
             worst = max((scores[arm] for arm in active), default=0.0) - 2.0 * 0.5**last.phase
@@ -125,6 +126,25 @@ class PhasedElimination(StatefulPolicy):
 
     def restore_state(self, state: object, dim: int) -> PhaseState | None:
         """A state of its own, with as many sums as there are features."""
-        if not isinstance(state, PhaseState) or (len(state.gram), len(state.moment)) != (dim**2, dim):
+        if not isinstance(state, PhaseState) or type(state.phase) is not int or state.phase < 1:
+            return None
+        if not are_numbers(state.gram, dim**2) or not are_numbers(state.moment, dim):
+            return None
+        if not _are_whole(state.eliminated) or not isinstance(state.quotas, tuple):
+            return None
+        if not all(map(_is_quota, state.quotas)):
             return None
         return state._replace(quotas=tuple(Quota(*quota) for quota in state.quotas))
+
+
+def _is_quota(values: object) -> bool:
+    """Are these the numbers of a quota, of at least one pull?"""
+    if not _are_whole(values) or len(values) != len(Quota._fields):
+        return False
+    quota = Quota(*values)
+    return quota.place >= 0 and 0 <= quota.left <= quota.pulls and quota.pulls > 0
+
+
+def _are_whole(values: object) -> TypeGuard[tuple[int, ...]]:
+    """Is it a tuple of whole numbers?"""
+    return isinstance(values, tuple) and all(type(number) is int for number in values)

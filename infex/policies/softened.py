@@ -31,8 +31,8 @@ class Softened(StatefulPolicy):
     """With probability `share` a uniform arm, else the base's: every arm has a chance of at least share/K.
 
     For logs that are to be judged later: weights need the probability of each arm that was played,
-    and every arm must be possible. LinTS, whose law is not known by itself, plays one of `draws`
-    samples of each round, so that it is (see `LinTS`).
+    and every arm must be possible. A base that samples, such as LinTS, plays one of `draws` samples of each
+    round, so that its probabilities are known (see `LinTS`).
 
     >>> from infex import Bandit, Infex, LinUCB, jittered
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(Softened(LinUCB(), 0.2), jittered(1)))
@@ -44,7 +44,7 @@ class Softened(StatefulPolicy):
     base: Policy
     share: float = 0.1
     draws: int = 1000
-    _played: PolicyInfo = field(init=False, repr=False, compare=False)
+    _base_info: PolicyInfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         info = policy_info(checked("base", self.base))
@@ -59,7 +59,7 @@ class Softened(StatefulPolicy):
             )
         set_fields(self, share=real("share", self.share, above=0, most=1))
         set_fields(self, draws=checked_draws("draws", self.draws))
-        set_fields(self, _played=policy_info(with_draws(self.base, self.draws)))
+        set_fields(self, _base_info=policy_info(with_draws(self.base, self.draws)))
 
     __repr__ = repr_settings
 
@@ -67,7 +67,7 @@ class Softened(StatefulPolicy):
         """A uniform arm with probability `share`, else the base's."""
         tries = bool(rng.random() < self.share)
         uniform = int(rng.integers(len(posterior)))
-        choice = choose_allowed(self._played, t, posterior, rng)
+        choice = choose_allowed(self._base_info, t, posterior, rng)
         arm = uniform if tries else checked_arm(choice, len(posterior))
         propensity = self._softened(self._base_propensity(t, posterior, arm, choice), len(posterior))
         features = choice.features if arm == choice.arm else None
@@ -75,15 +75,15 @@ class Softened(StatefulPolicy):
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """share/K, and the rest by the base's propensity."""
-        return self._softened(propensity_allowed(self._played, t, posterior, arm), len(posterior))
+        return self._softened(propensity_allowed(self._base_info, t, posterior, arm), len(posterior))
 
     def _base_propensity(self, t: int, posterior: Posterior, arm: int, choice: Choice) -> float | None:
         """The base's probability of an arm: known of all arms, or of none."""
         if choice.propensity == 1.0:
             return float(arm == choice.arm)
-        if choice.propensity is not None and arm == choice.arm and self._played.propensity is not None:
+        if choice.propensity is not None and arm == choice.arm and self._base_info.propensity is not None:
             return choice.propensity
-        return propensity_allowed(self._played, t, posterior, arm)
+        return propensity_allowed(self._base_info, t, posterior, arm)
 
     def _softened(self, propensity: float | None, arms: int) -> float | None:
         return None if propensity is None else self.share / arms + (1.0 - self.share) * propensity
@@ -94,4 +94,4 @@ class Softened(StatefulPolicy):
 
     def compiled(self) -> CompiledSpec | None:
         """A uniform arm in a share of rounds, if compiled loops can play the base."""
-        return wrapped(self._played.policy, WrapperSpec(Wrap.SOFTENED, self.share))
+        return wrapped(self._base_info.policy, WrapperSpec(Wrap.SOFTENED, self.share))

@@ -7,7 +7,7 @@ from typing import Literal, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields, whole
+from infex.checks import one_of, optional, real, set_fields, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
 from infex.models.layout import Radius
@@ -75,15 +75,15 @@ def checked_draws(name: str, draws: object) -> int:
 
 
 class Sampler(SamplingPolicy):
-    """A policy that plays the arm of the largest sampled score, whose law is known by draws alone.
+    """A policy that plays the arm of the largest sampled score, whose probabilities are known by draws alone.
 
-    With `law`, each round has so many draws, the same for every seed, and one of them is played.
+    With `draws`, each round has so many, the same for every seed, and one of them is played.
     """
 
     __slots__ = ()
 
     ties: Ties
-    law: int | None
+    draws: int | None
 
     def sampled(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Floats:
         """The scores of every arm by one draw, (K,)."""
@@ -91,34 +91,34 @@ class Sampler(SamplingPolicy):
 
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
-        if self.law is not None:
+        if self.draws is not None:
             return draw(self.probabilities(t, posterior), rng)
         return Choice(pick(self.sampled(t, posterior, rng), self.ties, rng)[0], explore_probability=1.0)
 
     def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
-        """The share of draws for which `arm` is the best, if the law is asked for."""
-        return None if self.law is None else float(self.probabilities(t, posterior)[arm])
+        """The share of draws for which `arm` is the best, if `draws` are asked for."""
+        return None if self.draws is None else float(self.probabilities(t, posterior)[arm])
 
     def with_draws(self, draws: int) -> Policy:
         """The same with propensities that are known, by so many draws."""
-        return self if self.law is not None else with_settings(self, law=draws)
+        return self if self.draws is not None else with_settings(self, draws=draws)
 
     def probabilities(self, t: int, posterior: Posterior) -> Floats:
         """The probability of every arm: for which share of the round's draws it is the best, (K,).
 
-        What the law of the policy without `law` is, within a standard error of sqrt(p (1 - p)/draws); what
-        is played when the law is asked for, exactly.
+        With `draws` asked for, these are exactly the probabilities of what is played. Those of the policy
+        without them are within a standard error of sqrt(p (1 - p)/draws).
         """
-        if self.law is None:
+        if self.draws is None:
             kind = type(self).__name__
-            raise InvalidSetting(f"the law of {kind} is not asked for; say {kind}(law=1000)")
-        rng = stream(t, "law of LinTS", posterior.dim, self.law)
+            raise InvalidSetting(f"the probabilities of {kind} are not known; say {kind}(draws=1000)")
+        rng = stream(t, "law of LinTS", posterior.dim, self.draws)
         counts = np.zeros(len(posterior))
-        for _ in range(self.law):
+        for _ in range(self.draws):
             scores = self.sampled(t, posterior, rng)
             best = best_arms(scores) if self.ties == "random" else [first_best(scores)]
             counts[best] += 1.0 / len(best)
-        return counts / self.law
+        return counts / self.draws
 
 
 Inflation = Literal["abeille", "agrawal"]
@@ -127,10 +127,10 @@ INFLATIONS = ("abeille", "agrawal")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterSampling(Confidence):
-    """What is sampled: theta + v V^-1/2 eta, with v by its `inflation`."""
+    """What is sampled: theta + scale v V^-1/2 eta, with v by its `inflation`."""
 
     sampling: Literal["gaussian", "spherical"] = "gaussian"
-    law: int | None = None
+    draws: int | None = None
     inflation: Inflation | None = "abeille"
 
     def __post_init__(self) -> None:
@@ -138,11 +138,10 @@ class ParameterSampling(Confidence):
         one_of("sampling", self.sampling, SAMPLINGS)
         if self.inflation is not None:
             one_of("inflation", self.inflation, INFLATIONS)
-        if self.law is not None:
-            set_fields(self, law=checked_draws("law", self.law))
+        set_fields(self, draws=optional(checked_draws, "draws", self.draws))
 
     def spread(self, t: int, posterior: Posterior) -> Radius:
-        """v, the factor of V^-1/2 eta."""
+        """scale v, the factor of V^-1/2 eta."""
         if self.inflation == "abeille":
             return self.choosing_radius(posterior)
         if self.inflation == "agrawal":
@@ -151,8 +150,8 @@ class ParameterSampling(Confidence):
         return self.scale * self.noise
 
     def compiled_sampler(self, kind: Kind, reads: Reads) -> CompiledSpec | None:
-        """How compiled loops play it: not if its law is asked for, or v depends on the round."""
-        if self.law is not None or self.inflation == "agrawal":
+        """How compiled loops play it: not if `draws` are asked for, or v depends on the round."""
+        if self.draws is not None or self.inflation == "agrawal":
             return None
         base = self.compiled_base(kind, reads)
         return CompiledSpec(
@@ -166,14 +165,14 @@ class LinTS(Sampler, ParameterSampling):
     """Plays the best arm of a sampled parameter theta + scale v V^-1/2 eta.
 
     The `inflation` names v. "abeille" is beta, the radius of `LinUCB` (Abeille and Lazaric, 2017; Lee and Oh,
-    2025). "agrawal" is noise sqrt(9 d log(t/delta)) (Agrawal and Goyal, 2013, as on arXiv, where T is in the
-    place of t, which is ours; the proceedings have 24/epsilon log(1/delta) for 9 log). None is the noise:
-    what most people run, and for which some problems have linear regret (Hamidi and Bayati, 2020).
+    2025). "agrawal" is noise sqrt(9 d log(t/delta)) (Agrawal and Goyal, 2013, as on arXiv, with our t in the
+    place of T; the proceedings have (24/epsilon) log(1/delta) in the place of 9 log(T/delta)). None is the
+    noise: what most people run, and for which some problems have linear regret (Hamidi and Bayati, 2020).
 
     eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The
-    probability of the arm that is played is not known, unless it is asked for: with `law`, each round
+    probability of the arm that is played is not known, unless it is asked for: with `draws`, each round
     has so many values of eta, the same for every seed, and one of them is drawn. Then probabilities
-    are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(law)). `noise`,
+    are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(draws)). `noise`,
     `bound`, `delta`, `scale` and `radius` are as in `LinUCB`: intervals have the radius beta at any `scale`.
     `ties` too are as there.
 
@@ -199,7 +198,7 @@ class OptimisticTS(Sampler, ParameterSampling):
     """Plays the arm of the largest max(x'theta, x'theta~), where theta~ is the sample of `LinTS`.
 
     So no sample makes an arm look worse than its estimate (May, Korda, Lee and Leslie, 2012). `noise`,
-    `bound`, `delta`, `scale`, `radius`, `ties`, `sampling`, `law` and `inflation` are those of `LinTS`.
+    `bound`, `delta`, `scale`, `radius`, `ties`, `sampling`, `draws` and `inflation` are those of `LinTS`.
 
     >>> from infex import Bandit
     >>> from infex.policies import OptimisticTS

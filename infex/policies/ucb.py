@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, safe_repr, set_fields
+from infex.checks import one_of, optional, real, safe_repr, set_fields
 from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
 from infex.models.layout import Radius
 from infex.models.posterior import Posterior
-from infex.policies.base import DEFAULT_DELTA, Policy, StatefulPolicy
+from infex.policies.base import DEFAULT_DELTA, Policy, StatefulPolicy, are_numbers
 from infex.policies.choice import TIES, Choice, IndexPolicy, Ties, exploring_choice, pick, pick_propensity
 from infex.policies.compiled import BaseSpec, CompiledSpec
 
@@ -55,8 +55,7 @@ class Confidence:
     def __post_init__(self) -> None:
         for name, value in (("noise", self.noise), ("bound", self.bound), ("scale", self.scale)):
             set_fields(self, **{name: real(name, value, least=0)})
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
         one_of("radius", self.radius, RADIUS_FORMS)
 
@@ -81,7 +80,7 @@ class Confidence:
         return BaseSpec(kind, reads, *numbers, rate=rate, random_ties=ties, mixture=mixture)
 
 
-DEFAULT = Confidence()
+DEFAULT_CONFIDENCE = Confidence()
 
 
 def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
@@ -227,14 +226,13 @@ class RarelySwitchingUCB(StatefulPolicy, Confidence):
         return last is None or posterior.log_det_ratio > last.log_det_ratio + grown
 
     def _scores(self, posterior: Posterior) -> Floats:
-        return posterior.scores(np.array(posterior.policy_state.theta))
+        return posterior.scores(np.array(posterior.policy_state.theta, dtype=np.float64))
 
     def restore_state(self, state: object, dim: int) -> SwitchingState | None:
         """A state of its own, with a parameter of the right length."""
-        if not isinstance(state, SwitchingState) or not isinstance(state.theta, tuple):
+        if not isinstance(state, SwitchingState) or not are_numbers(state.theta, dim):
             return None
-        numbers = all(isinstance(number, int | float) for number in (state.log_det_ratio, *state.theta))
-        return state if numbers and len(state.theta) == dim else None
+        return state if are_numbers((state.log_det_ratio,), 1) else None
 
     def compiled(self) -> CompiledSpec:
         """Optimistic at every switch, and the best arm of that in between."""

@@ -88,11 +88,10 @@ def until_certain(
 ) -> UntilCertain:
     """`schedule` until the greedy arm's lower bound exceeds every other arm's upper bound.
 
-    The bounds are those that `LinUCB` compares with this `noise`, `bound`, `delta`, `scale` and
-    `radius`. At a `scale`
-    of 1 the greedy arm then is the best with probability 1 - `delta`; a smaller one stops earlier, without
-    that promise. A `delta` that is not said is 1/T where a horizon T is known, and 0.01 elsewhere. Among
-    fixed arms exploring has stopped for good, unless arms come or go; arms that change every round, and
+    The bounds are those that `LinUCB` compares with this `noise`, `bound`, `delta`, `scale` and `radius`. At
+    a `scale` of 1 the greedy arm then is the best with probability 1 - `delta`; a smaller one stops earlier,
+    without that promise. A `delta` that is not said is 1/T where a horizon T is known, and 0.01 elsewhere.
+    Among fixed arms exploring has stopped for good, unless arms come or go; arms that change every round, and
     requests that offer but some, are judged in each round that is due.
 
     Such a schedule depends on the data, so it is outside the threshold of the paper: the regret

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from infex.arrays import Floats
-from infex.checks import one_of, real, set_fields
+from infex.checks import one_of, optional, real, set_fields
 from infex.models.posterior import Posterior
 from infex.policies.base import DEFAULT_DELTA
 from infex.policies.choice import TIES, IndexPolicy, Ties
@@ -21,10 +21,10 @@ class WeightedOFUL(IndexPolicy):
 
     beta = 8 sqrt(d log(1 + n/(d penalty s^2)) l) + 4 R/s l + sqrt(penalty) bound with l = log(4 n^2/delta),
 
-    the Bernstein bound (8, 4 and the logarithms are as Zhang, Zhou and Gu, 2021, Theorem 5.1, have them from
-    there), where s is the `least_noise` of any weight, R/sqrt(d) if it is not named. Its constants make it
-    far wider than LinUCB's unless standard deviations differ by orders of magnitude: `scale` is for choosing
-    alone. `bound`, `delta` and `ties` are those of `LinUCB`. It is deterministic.
+    the Bernstein bound, with 8, 4 and the logarithms as quoted by Zhang, Zhou and Gu (2021, Theorem 5.1); s
+    is the `least_noise` of any weight, R/sqrt(d) if it is not named. Its constants make it far wider than
+    LinUCB's unless standard deviations differ by orders of magnitude: `scale` is for choosing alone. `bound`,
+    `delta` and `ties` are those of `LinUCB`. It is deterministic.
 
     >>> from infex import Bandit, models
     >>> from infex.policies import WeightedOFUL
@@ -42,12 +42,10 @@ class WeightedOFUL(IndexPolicy):
 
     def __post_init__(self) -> None:
         set_fields(self, largest_noise=real("largest_noise", self.largest_noise, above=0))
-        if self.least_noise is not None:
-            set_fields(self, least_noise=real("least_noise", self.least_noise, above=0))
+        set_fields(self, least_noise=optional(real, "least_noise", self.least_noise, above=0))
         for name, value in (("bound", self.bound), ("scale", self.scale)):
             set_fields(self, **{name: real(name, value, least=0)})
-        if self.delta is not None:
-            set_fields(self, delta=real("delta", self.delta, above=0, most=1))
+        set_fields(self, delta=optional(real, "delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
 
     def confidence_radius(self, posterior: Posterior) -> float:

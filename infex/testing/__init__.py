@@ -2,7 +2,7 @@
 
 from infex.testing.environments import EnvironmentContract
 from infex.testing.policies import PolicyContract, agree
-from infex.testing.problems import Problem, odd_boards, play, problem
+from infex.testing.problems import Problem, odd_arm_sets, play, problem
 from infex.testing.reference import SlowRidge, slow_play
 from infex.testing.schedules import ControlContract, ScheduleContract
 from infex.testing.stores import StoreContract
@@ -16,7 +16,7 @@ __all__ = [
     "SlowRidge",
     "StoreContract",
     "agree",
-    "odd_boards",
+    "odd_arm_sets",
     "play",
     "problem",
     "slow_play",

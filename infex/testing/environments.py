@@ -16,7 +16,7 @@ TRIED = 60
 DRAWS = 4000
 
 
-class Plainly:
+class Uncompiled:
     """A policy as it is, without its compiled form."""
 
     def __init__(self, base: Infex) -> None:
@@ -109,7 +109,7 @@ class EnvironmentContract:
     def test_compiled_and_python_runs_are_the_same(self) -> None:
         policy = Infex(LinUCB(), every(3))
         one = play(self.make(), policy, TRIED, seed=2, record=True)
-        other = play(self.make(), Plainly(policy), TRIED, seed=2, record=True)
+        other = play(self.make(), Uncompiled(policy), TRIED, seed=2, record=True)
         np.testing.assert_array_equal(one.arms, other.arms)
         np.testing.assert_array_equal(one.rewards, other.rewards)
         assert one.regret == other.regret

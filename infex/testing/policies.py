@@ -1,6 +1,5 @@
 """The contract of policies, on which `Infex` and `Bandit` rely; and whether two policies choose alike."""
 
-import difflib
 import functools
 import itertools
 import random
@@ -16,10 +15,10 @@ from infex.lab.environments import LinearInstance, gaussian
 from infex.lab.simulation.python_loop import RunSettings
 from infex.lab.simulation.simulator import play_copies
 from infex.policies import Choice, Greedy, Infex
-from infex.policies.base import HOOKS, Policy, checked, policy_info, propensity_allowed
+from infex.policies.base import Policy, checked, policy_info, propensity_allowed
 from infex.schedules import Schedule, always, every, never
 from infex.streams import Rounds
-from infex.testing.problems import Problem, agent_for, odd_boards, play, problem, signed
+from infex.testing.problems import Problem, agent_for, odd_arm_sets, play, problem, signed
 
 HORIZON = 60
 
@@ -40,8 +39,8 @@ class PolicyContract:
         """Problems to try it on: random ones, and arm sets on which shortcuts go wrong."""
         for seed, (arms, dim) in enumerate([(1, 1), (2, 3), (7, 4), (40, 5)]):
             yield problem(seed, arms=arms, dim=dim, horizon=HORIZON)
-        for board in odd_boards().values():
-            yield signed(board, np.ones(board.shape[1]) / 2, np.linspace(0.01, 0.99, HORIZON))
+        for odd in odd_arm_sets().values():
+            yield signed(odd, np.ones(odd.shape[1]) / 2, np.linspace(0.01, 0.99, HORIZON))
 
     def test_every_choice_is_an_arm_on_offer(self) -> None:
         for given in self.problems():
@@ -89,13 +88,6 @@ class PolicyContract:
             runs.append(self.run(self.make(), given))
             assert (random.getstate(), _global_state()) == states, "a global random state was changed"
         same(*runs)
-
-    def test_it_has_no_attribute_that_looks_like_a_hook_and_is_none(self) -> None:
-        for link in policy_info(self.make()).chain:
-            strange = lookalikes(link)
-            assert not strange, (
-                f"{type(link).__name__} has {strange}: nobody reads them; hooks are {sorted(HOOKS)}"
-            )
 
     def test_a_choice_says_the_probability_that_the_policy_tells(self) -> None:
         for given in self.problems():
@@ -205,12 +197,6 @@ def same_choice(policy: Policy, t: int, first: Choice, again: Choice) -> None:
         f"otherwise: {'; '.join(changed)}. `choose` must change nothing: what a policy is to remember goes "
         "into the `policy_state` of its Choice, and what it learns into `learn`"
     )
-
-
-def lookalikes(policy: Policy) -> list[str]:
-    """Attributes of a policy that are nearly called as a hook, but are none."""
-    public = [name for name in dir(policy) if not name.startswith("_") and name not in HOOKS]
-    return [name for name in public if difflib.get_close_matches(name, HOOKS, n=1, cutoff=0.8)]
 
 
 def arms_of(choices: list[Choice]) -> list[int]:

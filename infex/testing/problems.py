@@ -50,7 +50,7 @@ def signed(arms: Floats, theta: Floats, uniforms: Floats) -> Problem:
     return Problem(arms, theta, reward)
 
 
-def odd_boards() -> dict[str, Floats]:
+def odd_arm_sets() -> dict[str, Floats]:
     """Arm sets on which shortcuts go wrong."""
     return {
         "one arm": np.array([[0.6, 0.8]]),

@@ -176,9 +176,9 @@ def slow_choice(
             return lowest(arms @ slow_lasso(arms, pulls, strength)), False
         case ExploreThenCommit():
             if t <= policy.length(dim):
-                return (t - 1) % len(arms) if policy.order == "robin" else _forced(
-                    policy.order, arms, rng
-                ), True
+                if policy.order == "robin":
+                    return (t - 1) % len(arms), True
+                return _forced(policy.order, arms, rng), True
             seen = pulls if policy.then == "greedy" else _explored(pulls)
             return lowest(SlowRidge(arms, seen, penalty).estimates()), False
         case FixedBonusUCB():
@@ -325,7 +325,7 @@ def slow_bernstein(policy: WeightedOFUL, ridge: SlowRidge, rewards: int) -> floa
     """The radius of Zhou et al. (2021) where every weight is 1."""
     dim, n = ridge.theta.size, max(rewards, 1)
     least = policy.largest_noise / math.sqrt(dim) if policy.least_noise is None else policy.least_noise
-    doubt = math.log(4 * n**2 / (0.01 if policy.delta is None else policy.delta))
+    doubt = math.log(4 * n**2 / _delta(policy))
     spread = 8 * math.sqrt(dim * math.log(1 + n / (dim * ridge.penalty * least**2)) * doubt)
     return policy.scale * (
         spread + 4 * policy.largest_noise / least * doubt + math.sqrt(ridge.penalty) * policy.bound
@@ -334,7 +334,7 @@ def slow_bernstein(policy: WeightedOFUL, ridge: SlowRidge, rewards: int) -> floa
 
 def slow_phased(policy: PhasedElimination, arms: Floats, pulls: Sequence[Pull]) -> int:
     """The next arm of the phase, found by going through all phases again."""
-    left, delta, begun = list(range(len(arms))), 0.01 if policy.delta is None else policy.delta, 0
+    left, delta, begun = list(range(len(arms))), _delta(policy), 0
     for phase in range(1, 60):
         doubt = math.log(len(arms) * phase * (phase + 1) / delta)
         shares = dict(zip(left, optimal_design(arms[left]), strict=True))
@@ -357,7 +357,7 @@ def slow_phased(policy: PhasedElimination, arms: Floats, pulls: Sequence[Pull]) 
 
 def slow_layered(policy: SupLinUCB, arms: Floats, pulls: Sequence[Pull], penalty: float) -> int:
     """The arm of SupLinUCB, found by going through all rounds again."""
-    horizon, delta = policy.horizon or 0, 0.01 if policy.delta is None else policy.delta
+    horizon, delta = policy.horizon or 0, _delta(policy)
     factor = policy.scale * policy.noise * math.sqrt(2 * math.log(2 * horizon * len(arms) / delta))
     layers: list[list[Pull]] = [[] for _ in range(max(math.ceil(math.log(horizon)), 1))]
     for n in range(len(pulls) + 1):
@@ -509,16 +509,19 @@ def slow_has_switched(policy: GreedyFirst, arms: Floats, pulls: Sequence[Pull]) 
     return False
 
 
+def _delta(policy: Confidence | PhasedElimination | SupLinUCB | WeightedOFUL) -> float:
+    """The delta of a policy that need not say one."""
+    return 0.01 if policy.delta is None else policy.delta
+
+
 def _design(arms: Floats, pulls: Sequence[Pull]) -> tuple[Floats, Floats]:
     return arms[[pull.arm for pull in pulls] or np.zeros(0, int)], np.array([pull.reward for pull in pulls])
 
 
 def _forced(by: str, arms: Floats, rng: np.random.Generator) -> int:
-    return (
-        int(rng.integers(len(arms)))
-        if by == "uniform"
-        else int(rng.choice(len(arms), p=optimal_design(arms)))
-    )
+    if by == "uniform":
+        return int(rng.integers(len(arms)))
+    return int(rng.choice(len(arms), p=optimal_design(arms)))
 
 
 def _explored(pulls: Sequence[Pull]) -> list[Pull]:
@@ -543,7 +546,7 @@ def _sampled_means(rewards: list[list[float]], noise: float, rng: np.random.Gene
 
 def slow_radius(policy: Confidence, ridge: SlowRidge) -> float:
     """scale (sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S), or the root of the sum of both squares."""
-    delta = 0.01 if policy.delta is None else policy.delta
+    delta = _delta(policy)
     spread = policy.noise * math.sqrt(ridge.log_det_ratio() + 2 * math.log(1 / delta))
     shift = math.sqrt(ridge.penalty) * policy.bound
     return float(policy.scale * (math.hypot(spread, shift) if policy.radius == "mixture" else spread + shift))
@@ -554,7 +557,7 @@ def slow_sample(policy: LinTS | OptimisticTS, t: int, ridge: SlowRidge, rng: np.
     eta: Floats = rng.standard_normal((ridge.theta.size,))
     if policy.sampling == "spherical":
         eta *= math.sqrt(eta.size) / float(np.linalg.norm(eta))
-    delta = 0.01 if policy.delta is None else policy.delta
+    delta = _delta(policy)
     spreads = {
         "abeille": slow_radius(policy, ridge),
         "agrawal": policy.scale * policy.noise * math.sqrt(9 * eta.size * math.log(t / delta)),

@@ -140,7 +140,7 @@ class ControlContract:
         return agent_for(Infex(Uniform(), self.make(every(2))), given.arms)
 
     def rounds(self) -> list[tuple[Agent, Choice | None]]:
-        """Players after runs of several lengths, none too, and what each chose last."""
+        """Agents after runs of several lengths, 0 among them, and what each chose last."""
         found: list[tuple[Agent, Choice | None]] = []
         for seed, horizon in enumerate((0, 1, 2, 7, 40, ROUNDS_OF_A_RUN)):
             given = problem(seed, arms=6, dim=3, horizon=ROUNDS_OF_A_RUN)

@@ -39,7 +39,7 @@ from infex.policies import UCB1, AgnosticLassoBandit, ContextReduction, FixedBon
 from infex.policies.base import ScheduledPolicy, policy_info
 from infex.policies.choice import ScheduleStatus
 from infex.registry import POLICIES
-from infex.testing import odd_boards, problem
+from infex.testing import odd_arm_sets, problem
 from tests.alike import unnamed
 from tests.bandit.test_replay import state
 from tests.policies.test_contract import IN_TURN, MAKERS, OF_FIXED_ARMS
@@ -228,7 +228,7 @@ quick_policies = st.one_of(
 @given(
     policy=quick_policies,
     seed=st.integers(0, 999),
-    odd=st.sampled_from([None, *odd_boards()]),
+    odd=st.sampled_from([None, *odd_arm_sets()]),
     blocks=st.booleans(),
 )
 @settings(max_examples=80, deadline=None)
@@ -236,7 +236,7 @@ def test_a_decision_in_one_call_is_what_the_long_way_decides(
     policy: Any, seed: int, odd: str | None, blocks: bool
 ) -> None:
     rng = np.random.default_rng(seed)
-    board = problem(seed, arms=6, dim=3, horizon=1).arms if odd is None else odd_boards()[odd]
+    board = problem(seed, arms=6, dim=3, horizon=1).arms if odd is None else odd_arm_sets()[odd]
     quick, slow = (
         Bandit(features=features.disjoint(len(board), 2), policy=policy) if blocks else Bandit(board, policy)
         for _ in range(2)

@@ -364,7 +364,10 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
         (1.0, numbers(4, D)),
     ),
     "posterior.RidgePosterior.covariances": lambda: (a_posterior().covariances, (1,)),
-    "choosing.stake": lambda: (choosing.stake, (numbers(K), numbers(K), 1.0)),
+    "choosing.largest_expected_improvement": lambda: (
+        choosing.largest_expected_improvement,
+        (numbers(K), numbers(K), 1.0),
+    ),
     "choosing.divergence_indices": lambda: (choosing.divergence_indices, (numbers(K), numbers(K))),
     "choosing.smallest_eigenvalue": lambda: (choosing.smallest_eigenvalue, (np.eye(D),)),
     "choosing.best_arm": lambda: (choosing.best_arm, (numbers(K),)),

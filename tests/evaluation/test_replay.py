@@ -67,7 +67,7 @@ POLICIES = [
     Softened(LinUCB(), 0.3),
     Infex(LinUCB(), every(7)), Infex(Uniform(), jittered(5)), Infex(Softened(LinUCB()), jittered(6, seed=2)),
     Infex(LinTS(), every(3)), Infex(LinUCB(), every(5), data="own"), Infex(Greedy(), every(4)),
-    Infex(LinUCB(), infex.guarded(every(4), cost_limit=2.0)), Infex(LinTS(law=20), every(9)),
+    Infex(LinUCB(), infex.guarded(every(4), cost_limit=2.0)), Infex(LinTS(draws=20), every(9)),
     Infex(LinUCB(ties="random"), every(5), ties="random"), Infex(Softened(LinTS(), draws=10), jittered(8)),
 ]  # fmt: skip
 

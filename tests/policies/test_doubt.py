@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from infex import Bandit, Infex, InfexError, LinTS, LinUCB, always, budget, every, guarded, models, paused
 from infex.arrays import Floats
-from infex.core.choosing import stake
+from infex.core.choosing import largest_expected_improvement
 from infex.lab import environments, play
 from infex.models.posterior import Posterior
 from infex.models.ridge import RidgeModel
@@ -70,13 +70,13 @@ def test_the_gain_of_knowing_is_exact_for_gaps_of_any_size() -> None:
     for reach in (1.0, 1e-5, 40.0):
         for at in z:
             exact = reach * float(slow_psi(float(at * reach / reach)))
-            found = stake(np.array([at * reach]), np.array([2 * reach]), 0.5)
+            found = largest_expected_improvement(np.array([at * reach]), np.array([2 * reach]), 0.5)
             assert found == pytest.approx(exact, rel=1e-13 + 1e-15 * at * at)
     for gap, reach in ((60.0, 1.0), (0.0, 0.0), (2.0, 0.0)):
-        assert stake(np.array([gap]), np.array([reach]), 1.0) == 0.0
-    assert stake(np.zeros(0), np.zeros(0), 1.0) == 0.0
+        assert largest_expected_improvement(np.array([gap]), np.array([reach]), 1.0) == 0.0
+    assert largest_expected_improvement(np.zeros(0), np.zeros(0), 1.0) == 0.0
     with pytest.raises(ValueError, match="there must be 2 distances, got 1"):
-        stake(np.zeros(2), np.zeros(1), 1.0)
+        largest_expected_improvement(np.zeros(2), np.zeros(1), 1.0)
 
 
 @given(
@@ -87,15 +87,15 @@ def test_the_gain_of_knowing_is_exact_for_gaps_of_any_size() -> None:
     noise=st.floats(0, 3),
 )
 @settings(max_examples=200, deadline=None)
-def test_what_is_at_stake_is_the_largest_gain_of_all_rivals_one_by_one(
+def test_the_largest_expected_improvement_is_that_of_all_rivals_one_by_one(
     seed: int, arms: int, nearest: float, spread: float, noise: float
 ) -> None:
-    """To the last bit, though most gains are never computed; some rivals have no width."""
+    """To the last bit, though most are never computed; some rivals have no width."""
     rng = np.random.default_rng(seed)
     distances = np.exp(-spread * rng.random(arms)) * (rng.random(arms) < 0.9)
     gaps = (nearest + spread * rng.random(arms)) * noise * distances
-    each = [stake(gaps[k : k + 1], distances[k : k + 1], noise) for k in range(arms)]
-    assert stake(gaps, distances, noise) == max(each)
+    each = [largest_expected_improvement(gaps[k : k + 1], distances[k : k + 1], noise) for k in range(arms)]
+    assert largest_expected_improvement(gaps, distances, noise) == max(each)
 
 
 @given(

@@ -13,9 +13,7 @@ from infex.errors import InvalidSetting, LargeReward
 from infex.lab.environments import gaussian
 from infex.models import Posterior
 from infex.policies import ExploreThenCommit, GreedyFirst
-from infex.policies.base import HOOKS, policy_info, with_settings
-from infex.testing import PolicyContract
-from infex.testing.policies import lookalikes
+from infex.policies.base import policy_info, with_settings
 
 ARMS = np.eye(2)
 
@@ -97,24 +95,6 @@ def test_a_circle_of_bases_ends() -> None:
     one = Plain(None)
     one.base = Plain(one)
     assert len(policy_info(one).chain) == 2
-
-
-def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
-    class Misspelt:
-        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
-            return Choice(0)
-
-        def propensities(self, t: int, posterior: Posterior, arm: int) -> float:
-            return 1.0
-
-    class TestMisspelt(PolicyContract):
-        def make(self) -> Any:
-            return Misspelt()
-
-    assert lookalikes(Misspelt()) == ["propensities"]
-    with pytest.raises(AssertionError, match=r"has \['propensities'\]: nobody reads"):
-        TestMisspelt().test_it_has_no_attribute_that_looks_like_a_hook_and_is_none()
-    assert "uses_explored" in HOOKS
 
 
 def constant(self: Any, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:

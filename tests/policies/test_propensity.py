@@ -230,12 +230,12 @@ class TestSoftenedSampler(PolicyContract):
 
 class TestSamplerWithALaw(PolicyContract):
     def make(self) -> Any:
-        return LinTS(law=20)
+        return LinTS(draws=20)
 
 
 class TestOptimisticSamplerWithALaw(PolicyContract):
     def make(self) -> Any:
-        return OptimisticTS(inflation=None, law=20)
+        return OptimisticTS(inflation=None, draws=20)
 
 
 @given(
@@ -262,7 +262,7 @@ def test_a_softened_law_is_a_mixture_of_full_support(share: float, base: Any, se
 
 def test_arms_are_played_as_often_as_the_law_says() -> None:
     posterior = Bandit(GIVEN.arms, LinUCB()).posterior()
-    for policy in (Softened(LinUCB(), 0.5), Softened(LinTS(), 0.2, draws=50), LinTS(law=40)):
+    for policy in (Softened(LinUCB(), 0.5), Softened(LinTS(), 0.2, draws=50), LinTS(draws=40)):
         laws = np.array([probability(policy, 3, posterior, arm) for arm in range(7)])
         assert laws.sum() == pytest.approx(1.0)
         count = 4000
@@ -283,11 +283,11 @@ def test_the_law_of_lints_is_that_of_plain_sampling_within_its_error() -> None:
         np.bincount([LinTS(scale=0.3).choose(1, posterior, rng).arm for _ in range(plays)], minlength=7)
         / plays
     )
-    known = LinTS(scale=0.3, law=draws).probabilities(1, posterior)
+    known = LinTS(scale=0.3, draws=draws).probabilities(1, posterior)
     error = np.sqrt(plain * (1 - plain) * (1 / draws + 1 / plays))
     assert np.all(np.abs(known - plain) < 5 * error + 1e-3)
     assert (
-        len({tuple(LinTS(law=10).probabilities(t, posterior)) for t in range(1, 9)}) > 1
+        len({tuple(LinTS(draws=10).probabilities(t, posterior)) for t in range(1, 9)}) > 1
     )  # drawn anew in each round
 
 
@@ -307,10 +307,10 @@ def test_a_softened_sampler_logs_a_law_in_every_round_that_may_explore() -> None
         (lambda: Softened(LinUCB(), 1.5), "share must be at most 1, got 1.5"),
         (lambda: Softened(LinUCB), "base must be a policy; got the class LinUCB"),
         (lambda: Softened(LinTS(), draws=0), "draws must be at least 1, got 0"),
-        (lambda: LinTS(law=0), "law must be at least 1, got 0"),
+        (lambda: LinTS(draws=0), "draws must be at least 1, got 0"),
         (
             lambda: LinTS().probabilities(1, Bandit(ARMS, LinTS()).posterior()),
-            r"not asked for; say LinTS\(law=1000\)",
+            r"the probabilities of LinTS are not known; say LinTS\(draws=1000\)",
         ),
     ],
 )
@@ -352,6 +352,6 @@ def test_a_law_is_found_through_every_wrapper() -> None:
 
 
 def test_a_law_has_draws_that_a_round_can_take() -> None:
-    for make in (lambda: LinTS(law=10**15), lambda: Softened(LinTS(), draws=10**15)):
+    for make in (lambda: LinTS(draws=10**15), lambda: Softened(LinTS(), draws=10**15)):
         with pytest.raises(InvalidSetting, match="must be at most 1000000, got 1000000000000000"):
             make()

@@ -50,7 +50,7 @@ from infex.policies import (
     WeightedOFUL,
 )
 from infex.streams import Rounds
-from infex.testing import agree, odd_boards, play, problem, slow_play
+from infex.testing import agree, odd_arm_sets, play, problem, slow_play
 from infex.testing.problems import signed
 
 HORIZON = 50
@@ -175,7 +175,7 @@ def test_every_arm_is_that_of_the_slow_version(
     assert [choice.arm for choice in fast] == slow, policy
 
 
-@pytest.mark.parametrize("board", odd_boards())
+@pytest.mark.parametrize("arm_set", odd_arm_sets())
 @pytest.mark.parametrize(
     "policy",
     [
@@ -186,8 +186,8 @@ def test_every_arm_is_that_of_the_slow_version(
     ],
     ids=repr,
 )
-def test_odd_boards_are_played_like_the_slow_version(board: str, policy: Policy) -> None:
-    arms = odd_boards()[board]
+def test_odd_arm_sets_are_played_like_the_slow_version(arm_set: str, policy: Policy) -> None:
+    arms = odd_arm_sets()[arm_set]
     uniforms = Rounds(1, "uniforms").at(1).random(200)
     given = signed(arms, arms[0] / 2, uniforms)
     draws = Rounds(2, "test").at

@@ -19,8 +19,8 @@ HUGE: dict[str, float] = {"scale": 1e200, "noise": 1e200}
 @pytest.mark.parametrize(
     "policy",
     [
-        LinTS(law=50, **HUGE),
-        LinTS(law=50, ties="random", **HUGE),
+        LinTS(draws=50, **HUGE),
+        LinTS(draws=50, ties="random", **HUGE),
         LinTS(**HUGE),
         LinTS(ties="random", **HUGE),
         Softened(LinTS(**HUGE), 0.1),
@@ -93,7 +93,7 @@ BASES = [
     Infex(LinUCB(), every(2)),
     LinUCB(),
     LinTS(),
-    LinTS(law=20),
+    LinTS(draws=20),
     Uniform(),
     EpsilonGreedy(),
     Greedy(ties="random"),

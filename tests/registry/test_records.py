@@ -82,7 +82,9 @@ bases = st.one_of(
     st.builds(
         LinUCB, delta=st.floats(1e-6, 1), scale=st.floats(0, 9), radius=st.sampled_from(["sum", "mixture"])
     ),
-    st.builds(LinTS, sampling=st.sampled_from(["gaussian", "spherical"]), law=st.none() | st.integers(1, 99)),
+    st.builds(
+        LinTS, sampling=st.sampled_from(["gaussian", "spherical"]), draws=st.none() | st.integers(1, 99)
+    ),
     st.builds(EpsilonGreedy, rate=st.none() | st.floats(0, 1)),
     st.builds(GreedyFirst, st.builds(RarelySwitchingUCB, growth=st.floats(0.1, 9))),
     st.builds(Softened, st.just(Uniform()), st.floats(0.01, 1)),

@@ -60,7 +60,7 @@ class Plan(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Can a loop play it that keeps neither policy states nor pulls, with ridge?"""
+        """Can the loop over fixed arms play it, with ridge?"""
         return self.spec.is_plain and self.fit is None and not self.in_python and self.forced is None
 
     @property

@@ -117,7 +117,7 @@ def play(
     decides in its own rounds alone. All else runs in a plain loop that does the same step by step: other
     policies in Python; a base in Python that learns by itself, or with controls, an estimator, late rewards
     or contexts; where arms change, weights that a user gives; and in contexts estimators, late rewards, and
-    policies that keep a state or read pulls, OLSBandit and the LASSO bandits.
+    all bases but Greedy, Uniform, EpsilonGreedy, ExploreThenCommit, LinUCB, FixedBonusUCB, LinTS, HybridTS.
 
     >>> from infex import Infex, LinUCB, every
     >>> from infex.lab import environments

@@ -37,7 +37,7 @@ from infex.policies.base import policy_info, resolve_defaults
 from infex.registry import stream_name
 from infex.schedules import from_count
 from infex.streams import stream
-from infex.testing import SlowRidge, odd_boards, slow_play
+from infex.testing import SlowRidge, odd_arm_sets, slow_play
 from infex.testing import play as play_in_python
 from infex.testing.reference import Pull, lowest
 from tests import golden_table as golden
@@ -143,13 +143,13 @@ def test_every_arm_is_that_of_the_slow_version(policy: Any, instance: LinearInst
     assert fast.arms.tolist() == slow
 
 
-@pytest.mark.parametrize("board", odd_boards())
+@pytest.mark.parametrize("arm_set", odd_arm_sets())
 @pytest.mark.parametrize("period", [1, 5, 20, 100, 1000])
 @pytest.mark.parametrize("base", [LinUCB(delta=1e-3), LinTS(scale=0.2), LinUCB(ties="random")], ids=repr)
-def test_odd_boards_are_played_alike(
-    board: str, period: int, base: Any, monkeypatch: pytest.MonkeyPatch
+def test_odd_arm_sets_are_played_alike(
+    arm_set: str, period: int, base: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arms = odd_boards()[board]
+    arms = odd_arm_sets()[arm_set]
     instance = LinearInstance(arms, arms[0] / 2)
     policy = Infex(base, every(period))
     slow = play_plain(monkeypatch, policy, instance, 400, 3, record=True)

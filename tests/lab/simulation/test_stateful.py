@@ -43,7 +43,7 @@ from infex.policies import (
 )
 from infex.policies.base import policy_info
 from infex.policies.compiled import CompiledSpec, compiled_spec
-from infex.testing import odd_boards
+from infex.testing import odd_arm_sets
 from tests.lab.simulation.in_python import assert_same, play_in_python
 from tests.lab.simulation.test_playing import instances
 
@@ -121,7 +121,7 @@ def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
     assert_same(play(instance, policy, horizon, seed, penalty=penalty, record=True), slow)
 
 
-@pytest.mark.parametrize("board", odd_boards())
+@pytest.mark.parametrize("arm_set", odd_arm_sets())
 @pytest.mark.parametrize(
     "policy",
     [
@@ -136,8 +136,8 @@ def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
     ],
     ids=repr,
 )
-def test_odd_boards_are_played_alike(board: str, policy: Any) -> None:
-    arms = odd_boards()[board]
+def test_odd_arm_sets_are_played_alike(arm_set: str, policy: Any) -> None:
+    arms = odd_arm_sets()[arm_set]
     instance = LinearInstance(arms, arms[0] / 2)
     slow = play_in_python(instance, policy, 300, 3, record=True)
     assert_same(play(instance, policy, 300, 3, record=True), slow)
