@@ -196,7 +196,7 @@ def chosen_bases(asked: Iterable[str] | Mapping[str, str]) -> tuple[Base, ...]:
     Any other text is the expression of a base of one's own, as is each value of a dict, whose keys are names.
     A list in it gives settings: the first counts as published, and the others are for tuning.
     """
-    if isinstance(asked, Mapping):
+    if asked and isinstance(asked, Mapping):
         return tuple(_own_base(name, expression) for name, expression in asked.items())
     known = {base.name: base for base in BASES}
     found = dict.fromkeys(_list_of("bases", asked))
@@ -214,8 +214,9 @@ def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tu
     Any other text is the expression of a problem, as is each value of a dict, whose keys are names. A list in
     it gives several problems.
     """
-    if isinstance(asked, Mapping):
-        return tuple(each for name, expression in asked.items() for each in _own_problems(name, expression))
+    if asked and isinstance(asked, Mapping):
+        named_problems = (each for name, text in asked.items() for each in _own_problems(name, text))
+        return tuple(dict.fromkeys(named_problems))
     known = {problem.name: problem for problem in (*PROBLEMS, *LARGE_PROBLEMS)}
     found = list(dict.fromkeys(_list_of("problems", asked)))
     if not found:
@@ -223,7 +224,7 @@ def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tu
     problems: list[Problem] = []
     for text in found:
         problems += [known[text]] if text in known else _own_problems(text, _expression(text, known))
-    return tuple(problems)
+    return tuple(dict.fromkeys(problems))
 
 
 def _own_problems(name: str, expression: str) -> list[Problem]:
@@ -237,12 +238,13 @@ def chosen_schedules(asked: Iterable[str]) -> tuple[str, ...]:
 
     Every base is played alone in any case, and "alone" asks for nothing else. A list gives several.
     """
+    texts = _list_of("schedules", asked)
     found: list[str] = []
-    for text in dict.fromkeys(_list_of("schedules", asked)):
+    for text in texts:
         if text != ALONE:
             labels = [each.label for each in named(text, "schedule")]
             found += [text] if len(labels) == 1 else labels
-    return tuple(found) if asked else SCHEDULES
+    return tuple(dict.fromkeys(found)) if texts else SCHEDULES
 
 
 def _list_of(name: str, asked: Iterable[str]) -> list[str]:

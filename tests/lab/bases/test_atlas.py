@@ -20,7 +20,17 @@ from infex import lab
 from infex.cli.main import main
 from infex.errors import InfexError, InvalidSetting
 from infex.lab.bases.atlas import FIRST_TUNING_SEED, Atlas, Cell, CellKey, Setting, atlas
-from infex.lab.bases.catalogue import ALONE, BASES, PROBLEMS, SCHEDULES, Base, Problem
+from infex.lab.bases.catalogue import (
+    ALONE,
+    BASES,
+    PROBLEMS,
+    SCHEDULES,
+    Base,
+    Problem,
+    chosen_bases,
+    chosen_problems,
+    chosen_schedules,
+)
 from infex.registry import parse
 from tests.lab.reports import browser
 
@@ -178,6 +188,21 @@ def test_alone_asks_for_no_schedule_and_a_list_for_several() -> None:
     several = atlas(["LinUCB"], [EASY], ["every([5, 20])"], **settings)
     assert several.schedules == ("every(5)", "every(20)")
     assert len(several.cells) == 3
+
+
+def test_what_is_asked_for_twice_is_there_once() -> None:
+    assert chosen_schedules(["every(5)", "every([5, 10])", "every(5)"]) == ("every(5)", "every(10)")
+    three, four = "gaussian(dim=2, arms=3)", "gaussian(dim=2, arms=4)"
+    texts = ["gaussian(dim=2, arms=[3, 4])", four, "gaussian(dim=2, arms=[4, 3])"]
+    for asked in (texts, {str(place): text for place, text in enumerate(texts) if text != four}):
+        assert [each.name for each in chosen_problems(asked, large=False)] == [three, four]
+
+
+@pytest.mark.parametrize("empty", [(), {}, iter([])], ids=["tuple", "dict", "iterator"])
+def test_asking_for_none_gives_all_of_the_atlas(empty: Any) -> None:
+    assert chosen_schedules(empty) == SCHEDULES
+    assert chosen_bases(empty) == BASES
+    assert chosen_problems(empty, large=False) == PROBLEMS
 
 
 def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
