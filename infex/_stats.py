@@ -474,6 +474,7 @@ MOST_TERMS = 10_000
 SERIES_FROM = 1e5  # degrees of freedom from which on the series is right to 1e-13
 
 
+@functools.lru_cache(maxsize=256)
 def student_quantile(level: float, freedom: float) -> float:
     """The t with P(|T| <= t) = level; infinite where there are no degrees of freedom.
 
