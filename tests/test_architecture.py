@@ -46,7 +46,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "service": GROUND
     | {"version", "files", "streams", "features", "policies", "registry", "bandit", "study"},
     "client": GROUND | {"files", "registry", "logs"},
-    "cli": {"errors", "checks", "files", "lab", "logs", "evaluation", "study", "service", "client"},
+    "cli": GROUND | {"files", "lab", "logs", "evaluation", "study", "service", "client"},
     "__main__": {"cli"},
     "testing": GROUND  # lab: `agree` compares whole runs
     | {"bandit", "streams", "schedules", "models", "policies", "lab", "study"},

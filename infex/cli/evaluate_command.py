@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from infex.arrays import as_json
 from infex.cli.options import FILE, RoundsOption, context_option, features_option
-from infex.cli.output import as_json
 from infex.errors import InvalidLog, InvalidSetting
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 from click.core import ParameterSource
 
+from infex.arrays import as_json as to_json
 from infex.cli import INTERRUPTED_CODE
 from infex.cli.options import FILE, FOLDER, RoundsOption, folder_for, ready_for_figure
-from infex.cli.output import as_json as to_json
 from infex.cli.output import number, say_json, show_table
 from infex.errors import ForeignFolder, InvalidSetting
 

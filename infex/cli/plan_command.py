@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from infex.arrays import as_json
 from infex.cli.options import FILE, FOLDER, RoundsOption, context_option, features_option, folder_for
-from infex.cli.output import as_json
 from infex.errors import InvalidSetting
 from infex.files import replace
 

@@ -21,8 +21,8 @@ from selenium.webdriver.common.keys import Keys
 import infex
 from infex import registry
 from infex._stats import Interval
+from infex.arrays import as_json
 from infex.cli.main import main
-from infex.cli.output import as_json
 from infex.errors import InfexError, LargeReward, UnevenFeatures
 from infex.lab.planner import Plan, evaluation, plan
 from infex.lab.planner import race as racing
