@@ -282,10 +282,17 @@ def _draw(results: Results, out: Path, as_json: bool) -> bool:
 
 def _list_failures(results: Results, out: Path) -> None:
     """Says on stderr which runs failed, and where their tracebacks are."""
+    _name_failures(results.failures)
     if results.failures:
-        lines = [f"{each['run']}: {each['traceback'].strip().splitlines()[-1]}" for each in results.failures]
-        _list_runs(f"{len(lines)} runs failed", lines, FAILURES_SHOWN, err=True)
         click.echo(f"tracebacks are in {out / 'failures.json'}; the same command tries them again", err=True)
+
+
+def _name_failures(failures: Sequence[dict[str, str]]) -> None:
+    """Names runs that failed on stderr, each with what was wrong."""
+    from infex.lab.results import last_line
+
+    lines = [f"{each['run']}: {last_line(each)}" for each in failures]
+    _list_runs(f"{len(lines)} runs failed", lines, FAILURES_SHOWN, err=True)
 
 
 def _list_runs(title: str, runs: Sequence[str], most: int, err: bool = False) -> None:
@@ -570,8 +577,7 @@ def atlas(
         show_table(Console(), "regret over that of the base alone, all problems", heads, rows)
     seconds = time.perf_counter() - begun
     click.echo(f"atlas.html and atlas.csv are in {out} ({seconds:.0f} s)", err=True)
-    for failure in found.failures[:FAILURES_SHOWN]:
-        click.echo(f"failed: {failure['run']}: {failure['traceback'].strip().splitlines()[-1]}", err=True)
+    _name_failures(found.failures)
     for (where, who), reason in found.refusals().items():
         click.echo(f"left out: {who} on {where}: {reason}", err=True)
     if found.failures or not found.is_complete:

@@ -534,7 +534,7 @@ class _AtlasRuns:
             return
         for failure in results.failures:
             refusal = REFUSAL.search(failure["traceback"])
-            if failure["run"].startswith(f"{name} on {key.problem} with seed ") and refusal is not None:
+            if failure["policy"] == name and refusal is not None:
                 self.refused[key] = refusal.group(1)
                 return
 

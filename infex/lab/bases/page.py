@@ -10,6 +10,7 @@ from typing import Any
 from infex._stats import Interval
 from infex.lab.bases.atlas import Atlas, CellKey, Setting
 from infex.lab.bases.catalogue import ALONE, Base, Problem
+from infex.lab.results import last_line
 from infex.pages import breakable, chart, rounded, shell, table
 
 LEAST_SHOWN, MOST_SHOWN = 0.25, 4.0  # of a ratio in colours: what is beyond has the last colour
@@ -64,8 +65,8 @@ def _failures(atlas: Atlas) -> str:
     if not atlas.failures:
         return ""
     first = atlas.failures[0]
-    last = escape(first["traceback"].strip().splitlines()[-1])
-    return f"<p><b>{len(atlas.failures)} runs failed; the first was {escape(first['run'])}: {last}</b></p>"
+    words = f"{len(atlas.failures)} runs failed; the first was {first['run']}: {last_line(first)}"
+    return f"<p><b>{escape(words)}</b></p>"
 
 
 def _statements(atlas: Atlas) -> str:

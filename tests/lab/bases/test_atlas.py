@@ -425,12 +425,14 @@ def test_the_command_lists_what_the_atlas_has() -> None:
         assert name in listed
 
 
-def test_the_command_ends_with_1_if_runs_failed(tmp_path: Path) -> None:
+def test_the_command_ends_with_1_if_runs_failed_and_says_how_many(tmp_path: Path) -> None:
     words = ["--base", f"{__name__}:Broken", "--base", "LinUCB", "--problem", EASY, "--schedule", "every(5)"]
-    more = ["--seeds", "1", "--horizon", "10", "--workers", "1", "--no-tune", "--out", str(tmp_path / "a")]
+    more = ["--seeds", "4", "--horizon", "10", "--workers", "1", "--no-tune", "--out", str(tmp_path / "a")]
     done = CliRunner().invoke(main, ["lab", "atlas", *words, *more])
     assert done.exit_code == 1
-    assert "no such luck" in done.output
+    assert "8 runs failed" in done.output
+    assert done.output.count("ZeroDivisionError: no such luck") == 5
+    assert "and 3 more" in done.output
 
 
 @pytest.mark.browser
