@@ -571,7 +571,7 @@ def atlas(
     else:
         heads = ["base", *found.schedules]
         rows = [
-            [base.name, *(str(found.overall_gain(base.name, schedule)) for schedule in found.schedules)]
+            [base.name, *(str(found.overall_ratio(base.name, schedule)) for schedule in found.schedules)]
             for base in found.bases
         ]
         show_table(Console(), "regret over that of the base alone, all problems", heads, rows)

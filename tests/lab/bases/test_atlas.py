@@ -98,12 +98,12 @@ def test_a_tuned_base_has_the_setting_that_is_best_on_other_seeds(played: Atlas)
     assert played.cells[uniform] == played.cells[uniform._replace(setting="tuned")]
 
 
-def test_gains_are_ratios_of_means_with_intervals_around_them(played: Atlas) -> None:
+def test_ratios_are_those_of_means_with_intervals_around_them(played: Atlas) -> None:
     means = {key: cell.regret.mean() for key, cell in played.cells.items()}
     for key in played.cells:
-        gain = played.gain(key)
-        assert gain.value == pytest.approx(means[key] / means[key._replace(schedule=ALONE)])
-        assert gain.low / (1 + 1e-12) <= gain.value <= gain.high * (1 + 1e-12)
+        ratio = played.regret_ratio(key)
+        assert ratio.value == pytest.approx(means[key] / means[key._replace(schedule=ALONE)])
+        assert ratio.low / (1 + 1e-12) <= ratio.value <= ratio.high * (1 + 1e-12)
         assert played.regret(key).value == pytest.approx(means[key])
 
 
@@ -112,9 +112,9 @@ def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
     plays = {"LinPHE": [EASY, "d = 10, K = 10"]}
     for name in NAMES:
         problems = plays.get(name, [EASY, CONTEXTS, "d = 10, K = 10"])
-        gains = [means[CellKey(p, name, "every(5)")] / means[CellKey(p, name, ALONE)] for p in problems]
-        found = played.overall_gain(name, "every(5)")
-        assert found.value == pytest.approx(math.prod(gains) ** (1 / len(gains)))
+        ratios = [means[CellKey(p, name, "every(5)")] / means[CellKey(p, name, ALONE)] for p in problems]
+        found = played.overall_ratio(name, "every(5)")
+        assert found.value == pytest.approx(math.prod(ratios) ** (1 / len(ratios)))
         assert found.low < found.value < found.high
         over = [means[CellKey(p, name, ALONE)] / means[CellKey(p, name, ALONE, "tuned")] for p in problems]
         assert played.excess(name).value == pytest.approx(math.prod(over) ** (1 / len(over)))
@@ -126,16 +126,16 @@ def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
     assert [played.problems[key].name for key in played.common] == [EASY, "d = 10, K = 10"]
 
 
-def test_the_gain_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas) -> None:
+def test_the_ratio_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas) -> None:
     for column in COLUMNS:
-        gains = [
-            played.gain(CellKey(CONTEXTS, name, "every(20)", column[1])).value
+        ratios = [
+            played.regret_ratio(CellKey(CONTEXTS, name, "every(20)", column[1])).value
             for name in ("LinUCB", "RandLinUCB", "SupLinUCB")
         ]
-        found = played.problem_gain(CONTEXTS, "every(20)", column[1])
-        assert found.value == pytest.approx(math.prod(gains) ** (1 / 3))
+        found = played.problem_ratio(CONTEXTS, "every(20)", column[1])
+        assert found.value == pytest.approx(math.prod(ratios) ** (1 / 3))
     with pytest.raises(InvalidSetting, match="problem"):
-        played.problem_gain("nowhere", "every(20)")
+        played.problem_ratio("nowhere", "every(20)")
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0, 4.0])
@@ -246,10 +246,10 @@ def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
 def test_verdicts_count_every_pair_of_a_base_and_a_problem(played: Atlas) -> None:
     counts = played.verdicts("every(20)")
     keys = [CellKey(p.name, b.name, "every(20)") for p in played.problems for b in played.bases]
-    gains = [played.gain(key) for key in keys if key in played.cells]
-    assert counts["gains"] == sum(gain.high < 0.99 for gain in gains)
-    assert counts["loses"] == sum(gain.low > 1.01 for gain in gains)
-    assert sum(counts.values()) == len(gains) == 14
+    ratios = [played.regret_ratio(key) for key in keys if key in played.cells]
+    assert counts["gains"] == sum(ratio.high < 0.99 for ratio in ratios)
+    assert counts["loses"] == sum(ratio.low > 1.01 for ratio in ratios)
+    assert sum(counts.values()) == len(ratios) == 14
 
 
 def test_a_base_that_refuses_a_problem_is_left_out_with_the_reason(played: Atlas) -> None:
@@ -258,17 +258,17 @@ def test_a_base_that_refuses_a_problem_is_left_out_with_the_reason(played: Atlas
     assert "arms that change every round have no pulls" in played.refused[key]
     assert played.failures == ()
     with pytest.raises(InvalidSetting, match=r"no runs of 'LinPHE', every\(5\).*have no pulls"):
-        played.gain(key)
+        played.regret_ratio(key)
     with pytest.raises(InvalidSetting, match=r"has no 'every\(7\)' at the published setting"):
-        played.overall_gain("LinUCB", "every(7)")
+        played.overall_ratio("LinUCB", "every(7)")
     with pytest.raises(InvalidSetting, match="LinUBC"):
         played.relative("LinUBC")
 
 
 def test_few_seeds_have_no_intervals() -> None:
     few = atlas(["LinUCB", "Uniform"], [EASY], ["every(5)"], seeds=3, horizon=40, tune=False, workers=1)
-    assert math.isnan(few.overall_gain("LinUCB", "every(5)").low)
-    assert math.isnan(few.gain(CellKey(EASY, "LinUCB", "every(5)")).high)
+    assert math.isnan(few.overall_ratio("LinUCB", "every(5)").low)
+    assert math.isnan(few.regret_ratio(CellKey(EASY, "LinUCB", "every(5)")).high)
     assert few.tuned_schedules == ()
 
 
@@ -369,7 +369,7 @@ def test_what_no_atlas_can_be_of_is_refused_by_name(given: Any, words: str) -> N
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
-def test_the_law_of_a_base_is_known_exactly_if_the_atlas_says_so(base: Base) -> None:
+def test_propensities_of_a_base_are_known_exactly_if_the_atlas_says_so(base: Base) -> None:
     assert len({*base.settings}) == len(base.settings) in (1, 5)
     problem = lab.environments.gaussian(dim=3, arms=6, seed=2)
     run = lab.play(problem, parse(base.published), 60, seed=1)
@@ -382,7 +382,7 @@ def test_the_law_of_a_base_is_known_exactly_if_the_atlas_says_so(base: Base) -> 
         decision = bandit.ask()
         propensities.append(decision.propensity)
         bandit.tell(decision, float(problem.means[decision.arm]))
-    assert all(each is not None for each in propensities[1:]) == (base.law == "exact")
+    assert all(each is not None for each in propensities[1:]) == (base.propensities == "exact")
 
 
 def test_names_of_the_atlas_are_its_own() -> None:
@@ -414,8 +414,8 @@ def test_the_page_holds_every_cell_and_its_command(played: Atlas, tmp_path: Path
         assert f'<li id="{name}"><code>infex lab atlas' in page
     regret = played.regret(CellKey("d = 10, K = 10", "Uniform", ALONE))
     assert any(text.startswith(f"{regret.value:,.0f} ") for _, text in links)
-    gain = played.overall_gain("SupLinUCB", "every(5)")
-    assert f"{gain.value:.2f} <span" in page
+    ratio = played.overall_ratio("SupLinUCB", "every(5)")
+    assert f"{ratio.value:.2f} <span" in page
     assert "Refused by LinPHE: arms that change every round" in page
 
 
