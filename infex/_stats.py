@@ -145,7 +145,7 @@ def ratio(one: Floats, other: Floats) -> Interval:
     if not np.isfinite(values).all():
         return unknown
     apart, flat = values - value, errors <= RELATIVE_ROUNDING
-    scaled = np.where(flat, np.sign(apart) * np.inf, apart / np.where(flat, 1.0, errors))
+    scaled = np.where(flat, np.copysign(np.inf, apart), apart / np.where(flat, 1.0, errors))
     scaled[flat & (np.abs(apart) <= RELATIVE_ROUNDING)] = 0.0
     first, last = _ends_of(scaled[None])[:, 0]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

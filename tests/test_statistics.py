@@ -211,6 +211,14 @@ def test_the_interval_of_a_ratio_is_that_of_draws_taken_one_by_one(seed: int, n:
     assert found.high == pytest.approx(math.exp(value - low * error))
 
 
+def test_draws_whose_ratio_is_that_of_all_pairs_without_error_are_not_off() -> None:
+    one, other = np.ones(20), np.ones(20)
+    one[0], other[1] = 2.0, 2.0  # the others say nothing, and a draw may hold them alone
+    found = ratio(one, other)
+    assert found.value == 1.0
+    assert 0.5 <= found.low < 1.0 < found.high <= 2.0
+
+
 def test_few_pairs_and_means_of_nothing_have_no_interval_of_their_ratio() -> None:
     few = ratio(np.ones(11), np.arange(11.0))
     assert few.value == pytest.approx(0.2)
