@@ -37,10 +37,6 @@ REFERENCE_NAMES = {
     "greedy": "greedy",
 }
 REFERENCE_EXPLORES = {"LinUCB": "explores in every round", "greedy": "never explores"}
-SHORT_NAMES = (  # that `infex` itself has; others are in its rooms
-    *("EpsilonGreedy", "Greedy", "Infex", "LinTS", "LinUCB", "Softened"),
-    *("budget", "every", "jittered", "listed", "logarithmic", "power", "stretched"),
-)
 MENU_NOTE = (
     "All rows are of the same fresh problems. Other problems chose the candidates; these say only which of "
     "them has the least regret, and which explores least within each factor of it. How often a schedule "
@@ -426,6 +422,8 @@ def code_of(policy: Policy, label: str) -> str:
 
 def _python(value: object) -> str | None:
     """The Python that makes data or a built-in thing; None for anything else."""
+    import infex
+
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
     if isinstance(value, float) and float(f"{value:g}") == value:
@@ -442,7 +440,7 @@ def _python(value: object) -> str | None:
     if entry.name == "union":
         members = [_python(member) for member in settings["members"]]
         return None if None in members else " | ".join(map(str, members))
-    room = "infex" if entry.name in SHORT_NAMES else entry.make.__module__.rpartition(".")[0]
+    package = "infex" if hasattr(infex, entry.name) else entry.make.__module__.rpartition(".")[0]
     arguments = []
     for name, parameter in registry.parameters_of(entry.make).items():
         text = _python(settings[name])
@@ -452,7 +450,7 @@ def _python(value: object) -> str | None:
             arguments.append(text)
         elif text != _python(parameter.default):
             arguments.append(f"{name}={text}")
-    return f"{room}.{entry.name}({', '.join(arguments)})"
+    return f"{package}.{entry.name}({', '.join(arguments)})"
 
 
 def rounds_of(policy: Policy, horizon: int) -> str:
