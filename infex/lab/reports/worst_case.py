@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.arrays import as_json
 from infex.files import replace
-from infex.lab.worst_case import FAMILIES, Growth, Worst, WorstCases, late_from
+from infex.lab.worst_case import FAMILIES, Growth, WorstCase, WorstCases, late_from
 from infex.pages import breakable, chart, rounded, shell, table
 
 TITLE = "How rarely may one explore in the worst case?"
@@ -88,7 +88,7 @@ def text_rows(found: WorstCases) -> list[list[str]]:
     return [["base, " + HEADINGS[0], *HEADINGS[1:]], *rows]
 
 
-def _figures(end: Worst) -> list[str]:
+def _figures(end: WorstCase) -> list[str]:
     return [
         f"{end.explorations:,}",
         f"{end.regret:,.0f}",
