@@ -81,8 +81,8 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
 
 
 def _read(path: Path, asked: dict[str, Any]) -> Log:
+    from infex.cli.inputs import read_arms
     from infex.evaluation import read
-    from infex.lab.planner.inputs import read_arms
     from infex.logs.files import read_with_map
 
     columns = {name: asked[name] for name in ("arm", "reward", "propensity", "sort", "form")}

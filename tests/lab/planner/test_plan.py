@@ -22,12 +22,12 @@ import infex
 from infex import registry
 from infex._stats import Interval
 from infex.arrays import as_json
+from infex.cli.inputs import read_arms, read_logged
 from infex.cli.main import main
 from infex.errors import InfexError, LargeReward, UnevenFeatures
 from infex.lab.planner import Plan, evaluation, plan
 from infex.lab.planner import race as racing
 from infex.lab.planner.beliefs import belief
-from infex.lab.planner.inputs import read_arms, read_logged
 from infex.lab.planner.race import Candidate, Pool, Race, candidates, is_beyond, is_within, is_worse
 from infex.lab.planner.report import code_of, most_explorations, plan_page, rounds_of
 from infex.policies.controls import Limited
