@@ -286,7 +286,11 @@ class Atlas:
         return _geometric(logs[:, np.isfinite(logs[0])])
 
     def statements(self) -> list[Statement]:
-        """The headline figures in words, over the `common` problems."""
+        """The headline figures in words, over the `common` problems.
+
+        Of the best base the same runs say that it is the best and how good it is: the best of many looks
+        better than it is.
+        """
         if not self.common or len(self.bases) < 2 or not self.schedules:
             return []
         schedule = self.shown_schedule
@@ -296,6 +300,7 @@ class Atlas:
                 self.spread(ALONE),
             ),
             Statement(f"Under {schedule} they differ by a factor of", self.spread(schedule)),
+            *(self._best_alone(setting) for name, setting in self.columns if name == ALONE),
         ]
         if any(base.name == "Uniform" for base in self.bases):
             logs = self._log_regrets_of(schedule)[:, self.common]
@@ -320,6 +325,14 @@ class Atlas:
             )
             found.append(Statement(words, self._excess_and_gain(schedule, tunable)))
         return found
+
+    def _best_alone(self, setting: Setting) -> Statement:
+        """Which base has the least regret alone, by the point estimate of `relative`."""
+        figures = {base.name: self.relative(base.name, ALONE, setting) for base in self.bases}
+        best, first = min(figures, key=lambda name: figures[name].value), self.bases[0].name
+        unit = f"that of {first}" if setting == "published" else f"that of {first} at its published setting"
+        words = f"Alone at {setting} settings, {best} has the least regret, in multiples of {unit}:"
+        return Statement(words, figures[best])
 
     def _excess_and_gain(self, schedule: str, bases: list[int]) -> Interval:
         """Spearman's correlation over bases of log excess and log gain, each a mean over common problems.

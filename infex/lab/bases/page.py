@@ -76,9 +76,10 @@ def _statements(atlas: Atlas) -> str:
         f"<li>{escape(each.words)} <b>{_text(each.figure)}</b></li>" for each in atlas.statements()
     )
     names = escape("; ".join(atlas.problems[index].name for index in atlas.common))
+    note = "<p>The best of many looks better than it is; the table of bases has all.</p>" if items else ""
     return (
         f"<p>On the {len(atlas.common)} problems that all bases play ({names}), as geometric means over "
-        f"them:</p><ul>{items}</ul>"
+        f"them:</p><ul>{items}</ul>{note}"
     )
 
 

@@ -31,7 +31,9 @@ from infex.lab.bases.catalogue import (
     chosen_problems,
     chosen_schedules,
 )
+from infex.lab.bases.page import atlas_page
 from infex.registry import parse
+from infex.streams import stream
 from tests.lab.reports import browser
 
 HORIZON, SEEDS = 120, 13
@@ -207,7 +209,7 @@ def test_asking_for_none_gives_all_of_the_atlas(empty: Any) -> None:
 
 def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
     found = {each.words: each.figure for each in played.statements()}
-    assert len(found) == 7
+    assert len(found) == 9
     means = {key: float(cell.regret.mean()) for key, cell in played.cells.items()}
     common = [EASY, "d = 10, K = 10"]
     cases: list[tuple[list[str], Setting, str]] = [
@@ -241,6 +243,55 @@ def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
     ]
     assert rank.value == pytest.approx(scipy.stats.spearmanr(*taken).statistic)
     assert -1.0 <= rank.low <= rank.value <= rank.high <= 1.0
+
+
+def test_the_best_base_alone_is_named_with_its_regret_over_that_of_the_first() -> None:
+    rng, names, problems = np.random.default_rng(6), ["first", "steady", "lucky", "absent"], ["a", "b", "c"]
+    means: dict[Setting, Any] = {  # of each base on each problem; "c" is not played by all
+        "published": [[10, 10, 1], [4, 4, 9], [1, 20, 9], [90, 90, 0]],
+        "tuned": [[6, 6, 1], [4, 4, 9], [1, 9, 9], [80, 80, 0]],
+    }
+    seeds, cells, regrets = 14, {}, {}
+    for setting, rows in means.items():
+        for name, row in zip(names, rows, strict=True):
+            for problem, mean in zip(problems, row, strict=True):
+                regret = mean * rng.uniform(0.9, 1.1, seeds)
+                regrets[setting, name, problem] = regret
+                for schedule in (ALONE, "every(20)"):
+                    if mean:
+                        key = CellKey(problem, name, schedule, setting)
+                        cells[key] = Cell(name, regret, 1.0, math.nan, 1.0)
+    made = Atlas(
+        tuple(Base(name, name, ("other",)) for name in names),
+        tuple(Problem(each, each) for each in problems),
+        ("every(20)",), 100, tuple(range(seeds)), 6, cells, {},
+    )  # fmt: skip
+    draws = [stream(place, "atlas", seeds).integers(seeds, size=(1000, seeds)) for place in (0, 1)]
+    for setting, best, unit in (
+        ("published", "steady", "that of first"),
+        ("tuned", "lucky", "that of first at its published setting"),
+    ):
+        words = f"Alone at {setting} settings, {best} has the least regret, in multiples of {unit}:"
+        (figure,) = (each.figure for each in made.statements() if each.words == words)
+        pairs = [(regrets[setting, best, each], regrets["published", "first", each]) for each in "ab"]
+        ratios = [one.mean() / two.mean() for one, two in pairs]
+        assert figure.value == pytest.approx(np.sqrt(np.prod(ratios)))
+        drawn = [
+            one[rows].mean(axis=1) / two[rows].mean(axis=1)
+            for rows, (one, two) in zip(draws, pairs, strict=True)
+        ]
+        ends = np.quantile(np.sqrt(np.prod(drawn, axis=0)), (0.025, 0.975))
+        assert (figure.low, figure.high) == pytest.approx(tuple(ends))
+    page = atlas_page(made)
+    assert "Alone at published settings, steady has the least regret" in page
+    assert "The best of many looks better than it is; the table of bases has all." in page
+
+
+def test_without_tuning_one_best_base_is_named() -> None:
+    found = atlas(["LinUCB", "Greedy"], [EASY], ["every(5)"], seeds=12, horizon=60, tune=False, workers=1)
+    named = [each.words for each in found.statements() if "has the least regret" in each.words]
+    assert len(named) == 1
+    assert named[0].startswith("Alone at published settings, ")
 
 
 def test_verdicts_count_every_pair_of_a_base_and_a_problem(played: Atlas) -> None:
