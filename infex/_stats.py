@@ -125,52 +125,85 @@ RATIO_RESAMPLES = 2000
 def ratio(one: Floats, other: Floats) -> Interval:
     """The mean of one sample over that of another, paired, with a bootstrap-t interval of 95 %.
 
-    The logarithm of the ratio is measured in standard errors of each draw, by the delta method. Ends are cut
-    to the least and the greatest ratio of a pair: every number between them is a ratio that can be had. NaN
-    with fewer than 12 pairs, where a mean is 0, and where that of a draw is: then too few pairs say
-    anything.
+    It is that of `product_of_means`, but ends are cut to the least and the greatest ratio of a pair: every
+    number between them is a ratio that can be had.
 
-    >>> ratio(np.arange(1.0, 14.0), 2 * np.arange(1.0, 14.0)).value
+    >>> round(ratio(np.arange(1.0, 14.0), 2 * np.arange(1.0, 14.0)).value, 12)
     0.5
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
-    value, error = log_ratio(one, other)
-    unknown = Interval(math.exp(value), math.nan, math.nan)
-    if one.size < PAIRS_OF_AN_INTERVAL or not math.isfinite(error):
+    found = product_of_means([WeightedRows(np.array([one, other]), np.array([1.0, -1.0]))])
+    if math.isnan(found.low):
+        return found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pairs = one / other
+    low, high = max(found.low, np.nanmin(pairs)), min(found.high, np.nanmax(pairs))
+    if not math.isfinite(high):
+        return Interval(found.value, math.nan, math.nan)
+    return Interval(found.value, float(min(low, found.value)), float(max(high, found.value)))
+
+
+class WeightedRows(NamedTuple):
+    """Samples as `rows`, (samples, runs), which are paired run by run, and a weight for each, (samples,)."""
+
+    rows: Floats
+    weights: Floats
+
+
+def product_of_means(parts: Sequence[WeightedRows]) -> Interval:
+    """The product of the means of samples, each to the power of its weight, with a bootstrap-t interval.
+
+    Weights of 1 and -1 give a ratio; 1/n and -1/n in each of n parts give the geometric mean of ratios. Runs
+    are drawn again in each of the `parts` by itself, and all have as many. The logarithm of the product is
+    measured in standard errors of each draw, by the delta method. For regrets of 20 runs on each of five
+    problems such an interval held the true ratio in 94 of 100 cases, and missed it as often on either side;
+    the quantiles of the products drawn held it in 91, and lay below it in 8.
+
+    NaN with fewer than 12 runs, where a mean is 0, and where that of a draw is: then too few runs say
+    anything.
+
+    >>> parts = [WeightedRows(np.full((2, 12), [[4.0], [1.0]]), np.array([0.5, -0.5]))] * 2
+    >>> product_of_means(parts)
+    Interval(value=4.0, low=4.0, high=4.0)
+    """
+    value, square = 0.0, 0.0
+    for rows, weights in parts:
+        logarithm, variance = _log_products(rows[:, None], weights)
+        value, square = value + float(logarithm[0]), square + float(variance[0])
+    error, runs = math.sqrt(square), min((part.rows.shape[1] for part in parts), default=0)
+    unknown = Interval(math.exp(value) if parts else math.nan, math.nan, math.nan)
+    if runs < PAIRS_OF_AN_INTERVAL or not math.isfinite(error):
         return unknown
     if error <= RELATIVE_ROUNDING:
         return Interval(*[math.exp(value)] * 3)
-    drawn = [_drawn_log_ratios(one[rows], other[rows]) for rows in resamples(one.size, RATIO_RESAMPLES)]
-    values, errors = np.concatenate(drawn, axis=1)
+    values, squares = 0.0, 0.0
+    for place, (rows, weights) in enumerate(parts):
+        blocks = [
+            _log_products(rows[:, drawn], weights) for drawn in resamples(runs, RATIO_RESAMPLES, place=place)
+        ]
+        logarithms, variances = np.concatenate(blocks, axis=1)
+        values, squares = values + logarithms, squares + variances
     if not np.isfinite(values).all():
         return unknown
-    apart, flat = values - value, errors <= RELATIVE_ROUNDING
+    apart, errors = values - value, np.sqrt(squares)
+    flat = errors <= RELATIVE_ROUNDING
     scaled = np.where(flat, np.copysign(np.inf, apart), apart / np.where(flat, 1.0, errors))
     scaled[flat & (np.abs(apart) <= RELATIVE_ROUNDING)] = 0.0
     first, last = _ends_of(scaled[None])[:, 0]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        pairs = one / other
-        ends = np.exp(value - np.array([last, first]) * error)
-    low, high = max(ends[0], np.nanmin(pairs)), min(ends[1], np.nanmax(pairs))
-    mean = math.exp(value)
-    return Interval(mean, float(min(low, mean)), float(max(high, mean))) if math.isfinite(high) else unknown
+    with np.errstate(over="ignore"):
+        low, high = np.exp(value - np.array([last, first]) * error)
+    return Interval(math.exp(value), float(min(low, math.exp(value))), float(max(high, math.exp(value))))
 
 
-def log_ratio(one: Floats, other: Floats) -> tuple[float, float]:
-    """The logarithm of the mean of one sample over that of another, paired, and its standard error."""
-    means = one.mean(), other.mean()
-    if not (means[0] > 0.0 and means[1] > 0.0):
-        return math.nan, math.nan
-    error = np.std(one / means[0] - other / means[1], ddof=1) if one.size > 1 else math.nan
-    return float(np.log(means[0] / means[1])), float(error / math.sqrt(one.size))
-
-
-def _drawn_log_ratios(one: Floats, other: Floats) -> Floats:
-    """Log ratios of the rows of two samples and their standard errors, (2, draws)."""
+def _log_products(rows: Floats, weights: Floats) -> Floats:
+    """Logarithms of products of means and their variances, (2, draws), by rows, (samples, draws, runs)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        top, bottom = one.mean(axis=1), other.mean(axis=1)
-        parts = one / top[:, None] - other / bottom[:, None]
-        return np.array([np.log(top / bottom), parts.std(axis=1, ddof=1) / math.sqrt(one.shape[1])])
+        means = rows.mean(axis=2)
+        parts = np.einsum("s,sdr->dr", weights, rows / means[..., None])
+        variances = (
+            parts.var(axis=1, ddof=1) / rows.shape[2] if rows.shape[2] > 1 else np.full(len(parts), np.nan)
+        )
+        return np.array([weights @ np.log(np.where(means > 0.0, means, np.nan)), variances])
 
 
 def quantile(one: Floats, other: Floats, share: float) -> Interval:
@@ -229,12 +262,12 @@ def _intervals_of_means(rows: Floats, draws: int) -> list[Interval]:
     return [Interval(*map(float, bounds)) for bounds in zip(means, lows, highs, strict=True)]
 
 
-def resamples(pairs: int, count: int, numbers: int = MEAN_NUMBERS) -> Iterator[Integers]:
+def resamples(pairs: int, count: int, numbers: int = MEAN_NUMBERS, *, place: int = 0) -> Iterator[Integers]:
     """Indices of pairs drawn again with replacement, `count` rows of them in all, in blocks.
 
-    There are fewer rows where they would hold more than so many numbers.
+    There are fewer rows where they would hold more than so many numbers. Another `place` has other draws.
     """
-    rng = stream(0, "bootstrap", pairs)
+    rng = stream(place, "bootstrap", pairs)
     count = min(count, max(FEWEST_RESAMPLES, numbers // pairs))
     size = max(1, NUMBERS_DRAWN_AT_ONCE // pairs)
     for first in range(0, count, size):

@@ -1,4 +1,5 @@
 import math
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex._stats import INTERVAL_ENDS, mean_intervals, paired, quantile, ratio, spread
+from infex._stats import (
+    INTERVAL_ENDS,
+    WeightedRows,
+    mean_intervals,
+    paired,
+    product_of_means,
+    quantile,
+    ratio,
+    spread,
+)
 from infex.streams import stream
 
 
@@ -237,6 +247,49 @@ def test_an_interval_of_a_ratio_holds_it_as_often_as_it_says(law: str) -> None:
         found = ratio(one, other)
         held += found.low <= 1.0 <= found.high
     assert 0.91 * cases <= held <= 0.98 * cases
+
+
+def test_a_product_of_means_is_that_of_a_slow_bootstrap() -> None:
+    rng = np.random.default_rng(3)
+    parts = [WeightedRows(rng.exponential(2.0, (3, 25)), rng.normal(size=3)) for _ in range(2)]
+
+    def logarithm_and_error(drawn: list[list[int]]) -> tuple[float, float]:
+        total, square = 0.0, 0.0
+        for (rows, weights), runs in zip(parts, drawn, strict=True):
+            means = [sum(row[run] for run in runs) / 25 for row in rows]
+            total += sum(w * math.log(mean) for w, mean in zip(weights, means, strict=True))
+            shares = [
+                sum(w * row[run] / mean for w, row, mean in zip(weights, rows, means, strict=True))
+                for run in runs
+            ]
+            square += statistics.variance(shares) / 25
+        return total, math.sqrt(square)
+
+    value, error = logarithm_and_error([list(range(25))] * 2)
+    scaled = []
+    for _ in range(4000):
+        drawn, own_error = logarithm_and_error(rng.integers(0, 25, (2, 25)).tolist())
+        scaled.append((drawn - value) / own_error)
+    first, last = np.quantile(scaled, [0.025, 0.975])
+    found = product_of_means(parts)
+    assert math.log(found.value) == pytest.approx(value, rel=1e-12)
+    assert math.log(found.low) == pytest.approx(value - last * error, abs=0.2 * error)
+    assert math.log(found.high) == pytest.approx(value - first * error, abs=0.2 * error)
+
+
+def test_an_interval_of_a_geometric_mean_of_skewed_ratios_does_not_lie_below_it() -> None:
+    rng = np.random.default_rng(8)
+    cases, below, above = 400, 0, 0
+    weights = np.array([0.25, -0.25])
+    for _ in range(cases):
+        alone = rng.normal(10.0, 1.0, (4, 20))
+        scheduled = rng.exponential(3.0, (4, 20)) * np.where(rng.random((4, 20)) < 0.2, 3.0, 0.5)
+        found = product_of_means(
+            [WeightedRows(np.array(rows), weights) for rows in zip(scheduled, alone, strict=True)]
+        )
+        below, above = below + (found.low > 0.3), above + (found.high < 0.3)
+    assert below + above <= 0.12 * cases
+    assert above <= 0.1 * cases  # where quantiles of the products have 0.2
 
 
 def test_an_interval_of_a_ratio_never_leaves_the_ratios_of_pairs() -> None:

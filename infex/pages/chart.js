@@ -21,7 +21,8 @@
 //            is a line across all rows
 // heat:
 //   rows, columns (names), values (a list for each row, null where there is none), texts (the same, as they are written),
-//   label, format, log, from, to, and `middle`, the value at which two colours meet
+//   says (the same, as cursor and table tell them), label, format, log, from, to (values beyond have the colours of these
+//   ends), and `middle`, the value at which two colours meet
 // A colour is one of CSS, or the number of one of the page's own.
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -515,7 +516,8 @@ function drawInterval(svg, row, x, y) {
 // A table in colours; numbers stand in the cells where there is room for them.
 function drawHeat(svg, data, width) {
   const { rows, columns, values } = data, label = wrapped(axisLabel(data, data.log), width - 4);
-  const [shade, low, high] = shading(data), textOf = (row, place) => data.texts?.[row]?.[place] ?? said(data, values[row][place]);
+  const { shade, ends } = shading(data), textOf = (row, place) => data.texts?.[row]?.[place] ?? said(data, values[row][place]);
+  const wordsOf = (row, place) => data.says?.[row]?.[place] ?? textOf(row, place);
   const names = rows.map((name) => wrapped(name, 0.36 * width)), left = 8 + widest(names.flat());
   const step = (width - left - 2) / columns.length;
   const isUpright = columns.some((name) => widest(name.split(" ")) > step - 6);
@@ -545,18 +547,19 @@ function drawHeat(svg, data, width) {
         const kind = strength > 0.58 ? "on-strong" : "on-weak";
         if (widthOf(text) < step - 4) add(svg, "text", { class: kind, x: px, y: middle + 4, "text-anchor": "middle" }, text);
       }
-      stops.push({ px, py: middle, frame, text: () => `${name}, ${column}: ${text}` });
+      stops.push({ px, py: middle, frame, text: () => `${name}, ${column}: ${wordsOf(row, place)}` });
     });
     y += height;
   });
-  drawShades(svg, data, shade, [low, high], left, bottom, Math.min(220, width - 2 - left));
-  const rowOf = (name, row) => [name, ...columns.map((_, place) => textOf(row, place))];
+  drawShades(svg, data, shade, ends, left, bottom, Math.min(220, width - 2 - left));
+  const rowOf = (name, row) => [name, ...columns.map((_, place) => wordsOf(row, place))];
   const table = () => ({ heads: ["", ...columns], rows: rows.map(rowOf) });
   const box = { top, bottom, height: bottom + 34 };
   return { box, stops, across: columns.length, keys: "Arrow keys move from cell to cell.", table };
 }
 
-// A function from values to colours, with how strong they are from 0 to 1, and the ends of its scale.
+// A function from values to colours, with how strong they are from 0 to 1, and the ends of its scale: values, and in words
+// that say whether some values lie beyond.
 function shading(data) {
   const known = data.values.flat().filter((value) => Number.isFinite(value) && (!data.log || value > 0));
   const [least, greatest] = known.length ? range(known) : [1, 2];
@@ -569,18 +572,19 @@ function shading(data) {
     const isBelow = share < centre, strength = isBelow ? (centre - share) / centre : (share - centre) / (1 - centre || 1);
     return { colour: mix(isBelow ? "--heat1" : "--heat2", strength), strength };
   };
-  return [shade, low, high];
+  const words = [`${least < low ? "\u2264 " : ""}${said(data, low)}`, `${greatest > high ? "\u2265 " : ""}${said(data, high)}`];
+  return { shade, ends: { low, high, words } };
 }
 
 // What the colours mean.
-function drawShades(svg, data, shade, [low, high], left, bottom, width) {
+function drawShades(svg, data, shade, { low, high, words }, left, bottom, width) {
   const scale = new Scale(data, data.log, [low, high], [0, 20]), step = width / 20;
   for (let place = 0; place < 20; place++) {
     const { colour } = shade(scale.value(place + 0.5));
     add(svg, "rect", { x: left + place * step, y: bottom + 8, width: step + 0.5, height: 9, fill: colour });
   }
-  add(svg, "text", { x: left, y: bottom + 30 }, said(data, low));
-  add(svg, "text", { x: left + width, y: bottom + 30, "text-anchor": "end" }, said(data, high));
+  add(svg, "text", { x: left, y: bottom + 30 }, words[0]);
+  add(svg, "text", { x: left + width, y: bottom + 30, "text-anchor": "end" }, words[1]);
 }
 
 // ------------------------------------------------------------------------------------------- cursor, zoom, legend

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -380,6 +381,24 @@ def test_arms_fit_and_theta_too(instance: LinearInstance) -> None:
     assert np.linalg.norm(instance.arms, axis=1).max() <= 1 + 1e-12
     assert np.linalg.norm(instance.theta) <= 1 + 1e-12
     assert play(instance, LinUCB(), 50).horizon == 50
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: gaussian(dim=3, arms=5, seed=seed),
+        lambda seed: sparse(dim=4, arms=5, seed=seed, nonzero=2),
+        lambda seed: sphere(dim=3, arms=5, seed=seed, gap=0.1),
+        lambda seed: near_ties(dim=3, arms=5, seed=seed, ties=3, gap=0.05),
+        lambda seed: collinear(dim=3, arms=5, seed=seed, spread=0.1),
+        lambda seed: kernel(arms=5, seed=seed, rank=3),
+        lambda seed: misspecified(dim=3, arms=5, seed=seed, error=0.2),
+    ],
+    ids=["gaussian", "sparse", "sphere", "near_ties", "collinear", "kernel", "misspecified"],
+)
+def test_the_best_arm_has_any_place(make: Callable[[int], LinearInstance]) -> None:
+    counts = np.bincount([int(np.argmax(make(seed).means)) for seed in range(300)], minlength=5)
+    assert counts.min() >= 30  # of 60, where 30 is more than four deviations away
 
 
 def test_named_problems_are_what_they_say() -> None:

@@ -186,6 +186,22 @@ def test_the_cursor_says_what_is_there_by_keyboard(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
+def test_cells_say_more_than_is_written_in_them_and_the_colours_say_where_they_end(tmp_path: Path) -> None:
+    says = [["0.1 [0, 2]", "1", "10 [8, 12]"], ["2 [1, 3]", "", "5 [4, 6]"]]
+    with opened(tmp_path, HEAT | {"says": says, "from": 0.25, "to": 4}, HEAT) as driver:
+        assert keys(driver, "#chart0", Keys.ARROW_RIGHT) == "K = 10, d = 2: 0.1 [0, 2]"
+        assert "0.1" in texts(driver, "#chart0 .plot text")
+        assert texts(driver, "#chart0 .plot text")[-2:] == [
+            "\N{LESS-THAN OR EQUAL TO} 0.25",
+            "\N{GREATER-THAN OR EQUAL TO} 4",
+        ]
+        assert texts(driver, "#chart1 .plot text")[-2:] == ["0.1", "10"]
+        driver.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
+        browser.wait(driver, lambda: bool(driver.find_elements(By.TAG_NAME, "table")))
+        assert texts(driver, "#chart0 tr:nth-child(2) td") == ["K = 1000", "2 [1, 3]", "", "5 [4, 6]"]
+
+
+@pytest.mark.browser
 def test_zoom_by_keyboard_and_by_dragging_shows_a_part_and_escape_all(tmp_path: Path) -> None:
     with opened(tmp_path, {**LINES, "at": [1, 2, 3, 4]}) as driver:
         points = "return document.querySelector('polyline').getAttribute('points')"
