@@ -50,7 +50,7 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
             "means over the problems that the base plays.",
             "columns": ["base", *(f"`{schedule}`" for schedule in found.schedules)],
             "rows": [
-                [base.name, *(_text(found.overall_gain(base.name, each)) for each in found.schedules)]
+                [base.name, *(_text(found.overall_ratio(base.name, each)) for each in found.schedules)]
                 for base in found.bases
             ],
         },
@@ -59,13 +59,13 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
             "note": "For each base that can be tuned, as geometric means over the problems that it plays: "
             "regret alone at the published setting over that tuned, and regret under `every(20)` over that "
             "alone.",
-            "columns": ["base", "alone: published over tuned", "gain, published", "gain, tuned"],
+            "columns": ["base", "alone: published over tuned", "ratio, published", "ratio, tuned"],
             "rows": [
                 [
                     base.name,
                     _text(found.excess(base.name)),
-                    _text(found.overall_gain(base.name, "every(20)")),
-                    _text(found.overall_gain(base.name, "every(20)", "tuned")),
+                    _text(found.overall_ratio(base.name, "every(20)")),
+                    _text(found.overall_ratio(base.name, "every(20)", "tuned")),
                 ]
                 for base in found.bases
                 if base.is_tunable
@@ -79,8 +79,8 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
             "rows": [
                 [
                     problem.name,
-                    _text(found.problem_gain(problem.name, "every(20)")),
-                    _text(found.problem_gain(problem.name, "every(20)", "tuned")),
+                    _text(found.problem_ratio(problem.name, "every(20)")),
+                    _text(found.problem_ratio(problem.name, "every(20)", "tuned")),
                 ]
                 for problem in found.problems
             ],
@@ -89,12 +89,12 @@ def tables(found: Atlas) -> list[dict[str, Any]]:
             "title": "The bases.",
             "note": f"Regret in multiples of that of {first} alone, as geometric means over the problems "
             "that all play.",
-            "columns": ["base", "Theorem 1", "law", *(f"{one}, {two}" for one, two in columns)],
+            "columns": ["base", "Theorem 1", "propensities", *(f"{one}, {two}" for one, two in columns)],
             "rows": [
                 [
                     base.name,
                     base.coverage,
-                    base.law,
+                    base.propensities,
                     *(_text(found.relative(base.name, *column)) for column in columns),
                 ]
                 for base in found.bases

@@ -170,7 +170,7 @@ def product_of_means(rows: Floats, weights: Floats) -> Interval:
     if not np.isfinite(values).all():
         return unknown
     apart, flat = values - value, errors <= RELATIVE_ROUNDING
-    scaled = np.where(flat, np.sign(apart) * np.inf, apart / np.where(flat, 1.0, errors))
+    scaled = np.where(flat, np.copysign(np.inf, apart), apart / np.where(flat, 1.0, errors))
     scaled[flat & (np.abs(apart) <= RELATIVE_ROUNDING)] = 0.0
     first, last = _ends_of(scaled[None])[:, 0]
     with np.errstate(over="ignore"):
@@ -492,6 +492,7 @@ MOST_TERMS = 10_000
 SERIES_FROM = 1e5  # degrees of freedom from which on the series is right to 1e-13
 
 
+@functools.lru_cache(maxsize=256)
 def student_quantile(level: float, freedom: float) -> float:
     """The t with P(|T| <= t) = level; infinite where there are no degrees of freedom.
 

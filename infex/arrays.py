@@ -1,10 +1,11 @@
 """Arrays: their types, views that cannot be written to, a user's arms and labels checked, values as JSON."""
 
+import json
 import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -265,3 +266,30 @@ def plain_value(name: str, value: object) -> Any:
 
 def _is_nan(value: object) -> bool:
     return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+@runtime_checkable
+class NamedFields(Protocol):
+    """A named tuple."""
+
+    def _asdict(self) -> dict[str, Any]:
+        """Its fields by name."""
+
+
+def as_json(data: object) -> str:
+    """Dictionaries, lists and named tuples as JSON; what is not a finite number is null.
+
+    >>> as_json({"mean": float("nan"), "runs": [1]}).split()
+    ['{', '"mean":', 'null,', '"runs":', '[', '1', ']', '}']
+    """
+
+    def plain(value: object) -> object:
+        if isinstance(value, NamedFields):
+            value = value._asdict()
+        if isinstance(value, dict):
+            return {name: plain(inner) for name, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(inner) for inner in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(plain(data), indent=2, allow_nan=False)

@@ -46,7 +46,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "service": GROUND
     | {"version", "files", "streams", "features", "policies", "registry", "bandit", "study"},
     "client": GROUND | {"files", "registry", "logs"},
-    "cli": {"errors", "checks", "files", "lab", "logs", "evaluation", "study", "service", "client"},
+    "cli": GROUND | {"files", "lab", "logs", "evaluation", "study", "service", "client"},
     "__main__": {"cli"},
     "testing": GROUND  # lab: `agree` compares whole runs
     | {"bandit", "streams", "schedules", "models", "policies", "lab", "study"},
@@ -60,7 +60,7 @@ def parsed(path: Path) -> ast.Module:
 
 @functools.cache
 def imports(path: Path) -> frozenset[str]:
-    """The modules of infex that a file imports, by their full names."""
+    """The modules of infex that a file imports, by their full names; not the package, which shows them."""
     return frozenset(_imported(parsed(path)))
 
 
@@ -69,7 +69,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "infex":
             yield from (f"{node.module}.{name.name}" for name in node.names)
         elif isinstance(node, ast.Import):
-            yield from (name.name for name in node.names if name.name.split(".")[0] == "infex")
+            yield from (name.name for name in node.names if name.name.startswith("infex."))
 
 
 def room(path: Path) -> str:

@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from infex._stats import (
+    INTERVAL_ENDS,
     mean_intervals,
     paired,
     product_of_means,
@@ -192,6 +195,37 @@ def test_a_ratio_of_means_is_paired() -> None:
     assert (turned.value, turned.low, turned.high) == pytest.approx(
         (1 / back.value, 1 / back.high, 1 / back.low)
     )
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(12, 60))
+@settings(max_examples=6, deadline=None)
+def test_the_interval_of_a_ratio_is_that_of_draws_taken_one_by_one(seed: int, n: int) -> None:
+    """Against a slow obvious bootstrap-t of the logarithm on the same draws, with errors by NumPy's own."""
+    rng = np.random.default_rng(seed)
+    one, other = rng.gamma(4, size=n), rng.gamma(4, size=n)
+
+    def log_and_error(a: Any, b: Any) -> tuple[float, float]:
+        parts = a / a.mean() - b / b.mean()
+        return math.log(a.mean() / b.mean()), float(np.std(parts, ddof=1)) / math.sqrt(n)
+
+    value, error = log_and_error(one, other)
+    scaled = []
+    for places in stream(0, "bootstrap", n).integers(0, n, (2000, n)):
+        drawn, drawn_error = log_and_error(one[places], other[places])
+        scaled.append((drawn - value) / drawn_error)
+    low, high = np.quantile(scaled, INTERVAL_ENDS, method="inverted_cdf")
+    found = ratio(one, other)
+    assert found.value == pytest.approx(one.mean() / other.mean())
+    assert found.low == pytest.approx(math.exp(value - high * error))
+    assert found.high == pytest.approx(math.exp(value - low * error))
+
+
+def test_draws_whose_ratio_is_that_of_all_pairs_without_error_are_not_off() -> None:
+    one, other = np.ones(20), np.ones(20)
+    one[0], other[1] = 2.0, 2.0  # the others say nothing, and a draw may hold them alone
+    found = ratio(one, other)
+    assert found.value == 1.0
+    assert 0.5 <= found.low < 1.0 < found.high <= 2.0
 
 
 def test_few_pairs_and_means_of_nothing_have_no_interval_of_their_ratio() -> None:

@@ -45,11 +45,13 @@ COMMANDS = {  # practitioners' commands first; those of the group `lab` are call
     "lab suite": Entry("lab_command", "experiments", "Score your policies on eleven named challenges."),
     "lab atlas": Entry("lab_command", "experiments", "Every published base, alone and under schedules."),
     "lab report": Entry("lab_command", "experiments", "Draw the figures and the page of a sweep again."),
-    "lab bound": Entry("lab_command", "experiments", "What does the paper's theorem promise, if anything?"),
-    "lab worst-case": Entry(
-        "lab_command", "experiments", "Search the worst regret, by how often one explores."
+    "lab bound": Entry(
+        "theory_command", "experiments", "What does the paper's theorem promise, if anything?"
     ),
-    "lab verify": Entry("lab_command", "experiments", "Check the paper's statements on fresh runs."),
+    "lab worst-case": Entry(
+        "theory_command", "experiments", "Search the worst regret, by how often one explores."
+    ),
+    "lab verify": Entry("theory_command", "experiments", "Check the paper's statements on fresh runs."),
 }
 
 

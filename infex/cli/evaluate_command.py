@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from infex.arrays import as_json
 from infex.cli.options import FILE, RoundsOption, context_option, features_option
-from infex.cli.output import as_json
 from infex.errors import InvalidLog, InvalidSetting
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
 
 
 def _read(path: Path, asked: dict[str, Any]) -> Log:
+    from infex.cli.inputs import read_arms
     from infex.evaluation import read
-    from infex.lab.planner.inputs import read_arms
     from infex.logs.files import read_with_map
 
     columns = {name: asked[name] for name in ("arm", "reward", "propensity", "sort", "form")}

@@ -1,4 +1,4 @@
-"""`infex reproduce` and `infex lab`: sweeps and their results, and the paper's theory."""
+"""`infex reproduce` and `infex lab`: sweeps, their results, the suite and the atlas."""
 
 from __future__ import annotations
 
@@ -13,42 +13,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 from click.core import ParameterSource
 
+from infex.arrays import as_json as to_json
 from infex.cli import INTERRUPTED_CODE
-from infex.cli.options import FILE, FOLDER, RoundsOption, folder_for, ready_for_figure
-from infex.cli.output import as_json as to_json
+from infex.cli.options import FOLDER, RoundsOption, json_option, out_option, several, workers_option
 from infex.cli.output import number, say_json, show_table
 from infex.errors import ForeignFolder, InvalidSetting
 
 if TYPE_CHECKING:
     from infex.lab import Results, Sweep
     from infex.lab.results import Cell
-    from infex.lab.verification import Finding
 
 F = TypeVar("F", bound=Callable[..., Any])
-Result = TypeVar("Result")
 
 FAILURES_SHOWN = 5
 RUNS_SHOWN = 10  # of each kind of difference; --json has all
-COMPARED_SCHEDULES = ("every(5)", "every(100)", "power(0.75)")  # drawn beside those whose bound is asked for
 SMALLEST_P_SHOWN = 0.001  # smaller p-values are said to be below it
 
-_workers = click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes at once [default: all cores]."
-)
 _force = click.option(
     "--force", is_flag=True, help="Write into a folder with other contents; play all runs anew."
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")
-
-
-def _policies(help_text: str) -> Callable[[F], F]:
-    return click.option("--policy", "policies", multiple=True, metavar="POLICY", help=help_text)
-
-
-def _out(folder: str) -> Callable[[F], F]:
-    return click.option(
-        "--out", type=FOLDER, default=folder, show_default=True, help="Folder for all results."
-    )
 
 
 def _play_options(folder: str) -> Callable[[F], F]:
@@ -63,7 +46,7 @@ def _play_options(folder: str) -> Callable[[F], F]:
     scheduler = click.option("--scheduler", metavar="ADDRESS", help="Address of the engine's scheduler.")
 
     def add(command: F) -> F:
-        for option in (_json, scheduler, engine, _force, _out(folder), _workers):
+        for option in (json_option, scheduler, engine, _force, out_option(folder), workers_option):
             command = option(command)
         return command
 
@@ -90,7 +73,12 @@ def _out_is_default() -> bool:
 )
 @click.option("--instances", type=click.IntRange(min=1), help="Random instances of each cell [default: 20].")
 @click.option("--horizon", type=click.IntRange(min=1), help="Rounds of a run [default: 10000].")
-@_policies("An expression or package.module:Policy(a=1); may be given again [default: the paper's policies].")
+@several(
+    "--policy",
+    "policies",
+    "POLICY",
+    "An expression or package.module:Policy(a=1); may be given again [default: the paper's policies].",
+)
 @click.option(
     "--contexts",
     "changing",
@@ -282,10 +270,17 @@ def _draw(results: Results, out: Path, as_json: bool) -> bool:
 
 def _list_failures(results: Results, out: Path) -> None:
     """Says on stderr which runs failed, and where their tracebacks are."""
+    _name_failures(results.failures)
     if results.failures:
-        lines = [f"{each['run']}: {each['traceback'].strip().splitlines()[-1]}" for each in results.failures]
-        _list_runs(f"{len(lines)} runs failed", lines, FAILURES_SHOWN, err=True)
         click.echo(f"tracebacks are in {out / 'failures.json'}; the same command tries them again", err=True)
+
+
+def _name_failures(failures: Sequence[dict[str, str]]) -> None:
+    """Names runs that failed on stderr, each with what was wrong."""
+    from infex.lab.results import last_line
+
+    lines = [f"{each['run']}: {last_line(each)}" for each in failures]
+    _list_runs(f"{len(lines)} runs failed", lines, FAILURES_SHOWN, err=True)
 
 
 def _list_runs(title: str, runs: Sequence[str], most: int, err: bool = False) -> None:
@@ -336,13 +331,18 @@ def show(results: Results) -> None:
 
 
 @click.command()
-@_policies("An entrant beside the paper's: an expression or package.module:Policy(a=1); may be given again.")
+@several(
+    "--policy",
+    "policies",
+    "POLICY",
+    "An entrant beside the paper's: an expression or package.module:Policy(a=1); may be given again.",
+)
 @click.option("--only", multiple=True, metavar="NAME", help="A challenge by name; may be given again.")
 @click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds of each.")
-@_workers
-@_out("suite")
+@workers_option
+@out_option("suite")
 @_force
-@_json
+@json_option
 @click.option(
     "--markdown", is_flag=True, help="Print the table in Markdown, as the laboratory's page has it."
 )
@@ -392,112 +392,20 @@ def suite(
         sys.exit(1)
 
 
-@click.command(name="worst-case")
-@click.option(
-    "--horizon",
-    "horizons",
-    type=RoundsOption(),
-    multiple=True,
-    help="Rounds of a run; may be given again [default: two to a decade from 100 to --longest].",
-)
-@click.option(
-    "--longest",
-    type=RoundsOption(),
-    default="1e5",
-    show_default=True,
-    help="The longest of the usual horizons; 1e6 takes some ten times as long.",
-)
-@click.option(
-    "--base",
-    "bases",
-    multiple=True,
-    metavar="POLICY",
-    help="Who explores; may be given again [default: LinUCB, LinUCB(scale=0.3) and Uniform].",
-)
-@click.option(
-    "--schedule",
-    "schedules",
-    multiple=True,
-    metavar="SCHEDULE",
-    help="When; may be given again [default: ten, power(r) and logarithmic(r)].",
-)
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1),
-    default=200,
-    show_default=True,
-    help="Fresh seeds of each instance.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
-@_workers
-@_out("worst-case")
-@_json
-def worst_case(
-    horizons: tuple[int, ...],
-    longest: int,
-    bases: tuple[str, ...],
-    schedules: tuple[str, ...],
-    seeds: int,
-    seed: int,
-    workers: int | None,
-    out: Path,
-    as_json: bool,
-) -> None:
-    """Searches the worst regret, by how often one explores.
-
-    For every base, schedule and horizon T a search looks for the instance with the greatest regret: the two
-    arms of the paper's lower bound, near ties, an informative arm, and small sets of arms, with gaps scaled
-    with T. The worst is judged on fresh seeds. How fast it grows with T is compared with T/sqrt(f(T)),
-    which some instance forces on every base. All of it is a lower bound on the worst case.
-
-    \b
-    infex lab worst-case
-    infex lab worst-case --longest 1e6
-    infex lab worst-case --base LinTS --schedule "every(20)" --schedule "power([0.5, 0.9])"
-
-    The folder gets worst-case.html and worst-case.json. With two cores the default takes some two minutes.
-    """
-    from rich.console import Console
-
-    from infex.lab import worst_case as search
-    from infex.lab.reports.worst_case import text_rows, write_worst_cases
-
-    begun = time.perf_counter()
-    folder_for(out)
-    chosen = bases or search.BASES, schedules or search.SCHEDULES, horizons or search.horizons_to(longest)
-    found = _with_progress(
-        search.steps_of(*chosen),
-        lambda step: search.worst_cases(*chosen, seeds, seed=seed, workers=workers, listener=step),
-    )
-    write_worst_cases(found, out)
-    if as_json:
-        click.echo(to_json(found.as_data()))
-    else:
-        head, *rows = text_rows(found)
-        title = f"worst regret found at T = {found.horizons[-1]:,}, and how it grows with T"
-        show_table(Console(), title, head, rows)
-    seconds = time.perf_counter() - begun
-    click.echo(f"worst-case.html and worst-case.json are in {out} ({seconds:.0f} s)", err=True)
-
-
 @click.command()
-@click.option(
+@several(
     "--base",
     "bases",
-    multiple=True,
-    metavar="BASE",
-    help="A base of the atlas by name, or an expression of your own; may be given again.",
+    "BASE",
+    "A base of the atlas by name, or an expression of your own; may be given again.",
 )
-@click.option(
+@several(
     "--problem",
     "problems",
-    multiple=True,
-    metavar="PROBLEM",
-    help="A problem of the atlas by name, or an expression of your own; may be given again.",
+    "PROBLEM",
+    "A problem of the atlas by name, or an expression of your own; may be given again.",
 )
-@click.option(
-    "--schedule", "schedules", multiple=True, metavar="SCHEDULE", help="A schedule; may be given again."
-)
+@several("--schedule", "schedules", "SCHEDULE", "A schedule; may be given again.")
 @click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds of each.")
 @click.option(
     "--horizon", type=RoundsOption(), default=5000, show_default=True, help="Rounds, such as 10000 or 1e5."
@@ -564,14 +472,13 @@ def atlas(
     else:
         heads = ["base", *found.schedules]
         rows = [
-            [base.name, *(str(found.overall_gain(base.name, schedule)) for schedule in found.schedules)]
+            [base.name, *(str(found.overall_ratio(base.name, schedule)) for schedule in found.schedules)]
             for base in found.bases
         ]
         show_table(Console(), "regret over that of the base alone, all problems", heads, rows)
     seconds = time.perf_counter() - begun
     click.echo(f"atlas.html and atlas.csv are in {out} ({seconds:.0f} s)", err=True)
-    for failure in found.failures[:FAILURES_SHOWN]:
-        click.echo(f"failed: {failure['run']}: {failure['traceback'].strip().splitlines()[-1]}", err=True)
+    _name_failures(found.failures)
     for (where, who), reason in found.refusals().items():
         click.echo(f"left out: {who} on {where}: {reason}", err=True)
     if found.failures or not found.is_complete:
@@ -582,7 +489,7 @@ def atlas(
 @click.argument("one")
 @click.argument("other")
 @click.option("--in", "folder", type=FOLDER, required=True, help="A folder that a sweep has written.")
-@_json
+@json_option
 def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     """Two policies of a sweep, pair by pair.
 
@@ -698,188 +605,3 @@ def report(
     else:
         for path in write_report(results, folder, show, log):
             click.echo(path)
-
-
-@click.command()
-@click.option("--dim", type=click.IntRange(min=1), required=True, help="Dimension d.")
-@click.option("--gap", type=float, required=True, help="What the second best arm falls short of the best.")
-@click.option("--horizon", type=RoundsOption(), required=True, help="Rounds, such as 50000 or 1e6.")
-@click.option(
-    "--schedule",
-    "schedules",
-    multiple=True,
-    metavar="SCHEDULE",
-    default=("every(5)", "every(20)", "every(100)"),
-    show_default=True,
-    help="A schedule of the catalogue; may be given again.",
-)
-@click.option(
-    "--base",
-    type=click.Choice(["LinUCB", "LinTS"]),
-    default="LinUCB",
-    show_default=True,
-    help="Who explores.",
-)
-@click.option(
-    "--arms", type=click.IntRange(min=1), help="Number of arms; LinTS has a smaller bound with few."
-)
-@click.option("--noise", type=float, default=1.0, show_default=True, help="How far rewards scatter.")
-@click.option(
-    "--bound", type=float, default=1.0, show_default=True, help="Greatest length S of the parameter."
-)
-@click.option("--penalty", type=float, default=1.0, show_default=True, help="The ridge penalty.")
-@click.option("--delta", type=float, help="The chance of failure [default: 1/T].")
-@click.option("--out", type=FILE, help="Draw bounds against the horizon into a file .png, .svg or .pdf.")
-@_json
-def bound(
-    dim: int,
-    gap: float,
-    horizon: int,
-    schedules: tuple[str, ...],
-    base: str,
-    arms: int | None,
-    noise: float,
-    bound: float,
-    penalty: float,
-    delta: float | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """What the regret bound promises, if anything.
-
-    The three terms of the paper's Theorem 1 with explicit constants; a bound above 2 S T is vacuous.
-    The figure of bound against horizon has three more schedules to compare with.
-
-    \b
-    infex lab bound --dim 10 --gap 0.1 --horizon 1e6 --schedule "every(20)"
-    infex lab bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
-    infex lab bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
-    """
-    from infex.lab.reports.figures import write_figure
-    from infex.lab.specs import named
-    from infex.lab.theory import Setting
-    from infex.lab.theory.report import bound_rows, bounds_figure, bounds_text
-
-    if out is not None:
-        ready_for_figure(out)
-    setting = Setting(dim=dim, gap=gap, noise=noise, bound=bound, penalty=penalty, delta=delta, arms=arms)
-    asked, compared = (
-        [each.thing for text in dict.fromkeys(texts) for each in named(text, "schedule")]
-        for texts in (schedules, COMPARED_SCHEDULES)
-    )
-    rows = bound_rows(setting, asked, horizon, base)
-    if as_json:
-        say_json(rows)
-    else:
-        click.echo(bounds_text(rows, base))
-    if out is not None:
-        drawn = [*asked, *(schedule for schedule in compared if schedule not in asked)]
-        figure = bounds_figure(setting, drawn, horizon, base, [row["useful_from"] for row in rows])
-        click.echo(write_figure(figure, out), err=True)
-
-
-@click.command()
-@click.option(
-    "--only", multiple=True, metavar="ID", help="Check this statement, such as C5; may be given again."
-)
-@click.option("--thorough", is_flag=True, help="Twelve passes of a hundred times as many runs: some hours.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of all runs.")
-@_json
-@click.option(
-    "--lower-bound", is_flag=True, help="Show what too little exploration costs on two arms, instead."
-)
-@click.option("--out", type=FILE, help="With --lower-bound: draw it into a file .png, .svg or .pdf.")
-def verify(
-    only: tuple[str, ...], thorough: bool, seed: int, as_json: bool, lower_bound: bool, out: Path | None
-) -> None:
-    """Checks the paper's statements on fresh runs.
-
-    Statements C1 to C21 are those behind its theorems. Each measures one figure, which may not exceed a
-    limit. The exit code is 1 if one does.
-
-    \b
-    infex lab verify
-    infex lab verify --only C5 --only C10 --seed 7
-    infex lab verify --thorough --json
-    infex lab verify --lower-bound --out lower-bound.png
-    """
-    if lower_bound:
-        if only:
-            raise InvalidSetting("--lower-bound checks no statements: leave out --only")
-        _lower_bound(thorough, seed, as_json, out)
-        return
-    if out is not None:
-        raise InvalidSetting("--out is for the picture of --lower-bound")
-    from infex.lab.verification import findings_text
-
-    findings, done = _checked(only, thorough, seed)
-    if as_json:
-        say_json([finding._asdict() for finding in findings])
-    else:
-        click.echo(findings_text(findings))
-    if not done:
-        click.echo("interrupted: these are the passes that were finished", err=True)
-        sys.exit(INTERRUPTED_CODE)
-    if not all(finding.holds for finding in findings):
-        sys.exit(1)
-
-
-def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Finding], bool]:
-    """The findings, the worst of all passes, and whether all passes were finished."""
-    from infex.lab.verification import chosen, passes, statements
-
-    count = statements.THOROUGH_PASSES if thorough else 1
-    findings: list[Finding] = []
-
-    def work(step: Callable[[str], None]) -> bool:
-        nonlocal findings
-        try:
-            every = passes(seed, thorough=thorough, only=only, listener=lambda next_: step(next_.id))
-            for number, findings in enumerate(every, 1):
-                if thorough:
-                    words = statements.verdict(findings, "all hold")
-                    click.echo(f"pass {number} of {count}: {words}", err=True)
-        except KeyboardInterrupt:
-            if not findings:
-                raise
-            return False
-        return True
-
-    done = _with_progress(count * len(chosen(only)), work)
-    return findings, done
-
-
-def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> None:
-    """Regret against the horizon on the two arms, as figures and, with a file, as a picture."""
-    from infex.lab.reports.figures import write_figure
-    from infex.lab.verification import Effort, statements, two_arms
-
-    if out is not None:
-        ready_for_figure(out)
-    effort = Effort(seed, statements.THOROUGH_SCALE if thorough else 1)
-    measured = _with_progress(
-        len(two_arms.SCHEDULES), lambda step: two_arms.measure(effort, count=1000, listener=step)
-    )
-    if as_json:
-        say_json(measured.as_data())
-    else:
-        click.echo(str(measured))
-    if out is not None:
-        click.echo(write_figure(measured.figure(), out), err=True)
-
-
-def _with_progress(total: int, work: Callable[[Callable[[str], None]], Result]) -> Result:
-    """The result of the work, which calls its argument with a name before each of its parts."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line, begun = bar.add_task("checking", total=total), 0
-
-        def step(name: str) -> None:
-            nonlocal begun
-            bar.update(line, description=name, completed=begun)
-            begun += 1
-
-        return work(step)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from infex.errors import InvalidSetting
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -20,6 +24,22 @@ features_option = click.option(
     help="Map that joins contexts with arms: disjoint, or interactions or hybrid with --arms; after the word "
     "table if contexts have texts; or module:name. A log of infex may name its own.",
 )
+workers_option = click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes at once [default: all cores]."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")
+
+
+def out_option(folder: str) -> Callable[[F], F]:
+    """The folder for all results, `folder` by default."""
+    return click.option(
+        "--out", type=FOLDER, default=folder, show_default=True, help="Folder for all results."
+    )
+
+
+def several(option: str, name: str, metavar: str, help_text: str) -> Callable[[F], F]:
+    """An option that may be given several times; the command gets a tuple under this name."""
+    return click.option(option, name, multiple=True, metavar=metavar, help=help_text)
 
 
 class RoundsOption(click.ParamType[int]):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from infex.arrays import as_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,36 +17,9 @@ NARROWEST_NAMES = 12  # characters, where there is not even room for that
 COLUMN_GAP = 3  # blanks between columns
 
 
-@runtime_checkable
-class NamedFields(Protocol):
-    """A named tuple."""
-
-    def _asdict(self) -> dict[str, Any]:
-        """Its fields by name."""
-
-
 def say_json(rows: list[dict[str, Any]]) -> None:
     """Prints rows as JSON; what is not a finite number is null."""
     click.echo(as_json(rows))
-
-
-def as_json(data: object) -> str:
-    """Dictionaries, lists and named tuples as JSON; what is not a finite number is null.
-
-    >>> as_json({"mean": float("nan"), "runs": [1]}).split()
-    ['{', '"mean":', 'null,', '"runs":', '[', '1', ']', '}']
-    """
-
-    def plain(value: object) -> object:
-        if isinstance(value, NamedFields):
-            value = value._asdict()
-        if isinstance(value, dict):
-            return {name: plain(inner) for name, inner in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [plain(inner) for inner in value]
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    return json.dumps(plain(data), indent=2, allow_nan=False)
 
 
 def number(value: float | None, form: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from infex.arrays import as_json
 from infex.cli.options import FILE, FOLDER, RoundsOption, context_option, features_option, folder_for
-from infex.cli.output import as_json
 from infex.errors import InvalidSetting
 from infex.files import replace
 
@@ -111,8 +111,8 @@ def plan(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from infex.cli.inputs import read_inputs
     from infex.lab.planner import plan as find
-    from infex.lab.planner.inputs import read_inputs
 
     if logged is None and (features is not None or context or (arm, reward) != ("arm", "reward")):
         raise InvalidSetting("--features, --context, --arm and --reward are of a log: --logged")

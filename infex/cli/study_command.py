@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
+from infex.arrays import as_json
 from infex.cli.options import FILE
-from infex.cli.output import as_json
 
 Command = Callable[..., None]
 SECONDS_TO_ANSWER = 30.0  # of a service; what reads a whole journal may take longer

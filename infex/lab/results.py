@@ -80,6 +80,11 @@ class Cell:
     horizon: int | None = None
 
 
+def last_line(failure: dict[str, str]) -> str:
+    """The last line of the traceback of a run that failed."""
+    return failure["traceback"].strip().splitlines()[-1]
+
+
 class Best(NamedTuple):
     """The policy of the lowest "mean" or "median" regret in a cell; `regret` is that, with its interval.
 

@@ -26,7 +26,7 @@ from infex.checks import hint, importable, real, safe_repr, set_fields, settings
 from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.lab.expressions import load
 from infex.lab.fingerprint import commit, versions
-from infex.lab.results import Results
+from infex.lab.results import Results, last_line
 from infex.lab.runner import Engine, Progress, Task, chunked, showing
 from infex.lab.simulation.simulator import checked_horizon
 from infex.lab.specs import Named, PolicySpec, ProblemSpec, named, policy_specs, problem_specs
@@ -241,7 +241,7 @@ class Sweep:
                 finished += len(outcomes)
                 show(finished, len(tasks), len(tracebacks))
             failures = tuple(
-                {"key": key, "run": str(task), "traceback": tracebacks[key]}
+                {"key": key, "run": str(task), "policy": task.policy.label, "traceback": tracebacks[key]}
                 for key, task in tasks.items()
                 if key in tracebacks
             )
@@ -251,9 +251,9 @@ class Sweep:
         for warning in warned.values():
             warnings.warn(warning, stacklevel=2)
         if failures:
-            last = failures[0]["traceback"].strip().splitlines()[-1]
             words = f"{len(failures)} of {len(tasks)} runs failed; see results.failures"
-            warnings.warn(f"{words}. {failures[0]['run']}: {last}", RuntimeWarning, stacklevel=2)
+            first = f"{failures[0]['run']}: {last_line(failures[0])}"
+            warnings.warn(f"{words}. {first}", RuntimeWarning, stacklevel=2)
         return results
 
 

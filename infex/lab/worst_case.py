@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Family(NamedTuple):
 
 
 def _gap(coordinate: float, horizon: int) -> float:
-    """From 1 to T^-0.6."""
+    """The gap T^(-0.6 coordinate): from 1 to T^-0.6."""
     return float(horizon ** (-SMALLEST_GAP_EXPONENT * coordinate))
 
 
@@ -90,7 +90,7 @@ def _informative(point: Floats, horizon: int) -> LinearInstance:
     )
 
 
-def _drawn(point: Floats, horizon: int) -> LinearInstance:
+def _five_arms(point: Floats, horizon: int) -> LinearInstance:
     numbers = 2.0 * point[1:] - 1.0
     arms, theta = _within_ball(numbers[:15].reshape(5, 3)), _within_ball(numbers[15:])
     direction = theta / max(float(np.linalg.norm(theta)), 1e-12)
@@ -128,7 +128,7 @@ FAMILIES = (
     Family(
         "five arms",
         19,
-        _drawn,
+        _five_arms,
         "five arms and a theta in three dimensions, every number of them searched, the gaps shortened "
         "together",
     ),
@@ -251,7 +251,7 @@ def judge(
 # The map
 
 
-class Worst(NamedTuple):
+class WorstCase(NamedTuple):
     """The worst instance that was found for a base and a schedule at one horizon.
 
     `regret` is its mean over fresh seeds with the ends of its interval of 95 %, `search_regret` the mean by
@@ -322,7 +322,7 @@ class Slope(NamedTuple):
 class WorstCases:
     """The map: the worst of every base, schedule and horizon, slopes, and the settings that made it."""
 
-    cells: tuple[Worst, ...]
+    cells: tuple[WorstCase, ...]
     slopes: tuple[Slope, ...]
     seeds: int
     seed: int
@@ -338,11 +338,11 @@ class WorstCases:
         return list(dict.fromkeys(each.base for each in self.cells))
 
     @property
-    def ends(self) -> list[Worst]:
+    def ends(self) -> list[WorstCase]:
         """The cells of the longest horizon."""
         return [each for each in self.cells if each.horizon == self.horizons[-1]]
 
-    def of(self, base: str, schedule: str) -> list[Worst]:
+    def of(self, base: str, schedule: str) -> list[WorstCase]:
         """The cells of a `base` and a `schedule`, the shortest horizon first."""
         return [each for each in self.cells if (each.base, each.schedule) == (base, schedule)]
 
@@ -398,7 +398,7 @@ def worst_cases(
         raise InvalidSetting(f"a slope needs at least two horizons, got {rounds[0]:,} alone")
     count, seed = whole("seeds", seeds, least=1), whole("seed", seed, least=0)
     settings: Any = {"seed": seed, "workers": workers}
-    cells: list[Worst] = []
+    cells: list[WorstCase] = []
     slopes: list[Slope] = []
     every_schedule = _all_named(schedules, "schedule")
     for base in _all_named(bases, "policy"):
@@ -441,7 +441,7 @@ def steps_of(bases: Iterable[Any], schedules: Iterable[Any], horizons: Iterable[
     return players * (1 + len(set(horizons)))
 
 
-def _all_named(given: Iterable[Any], kind: Any) -> list[Named]:
+def _all_named(given: Iterable[Any], kind: Literal["policy", "schedule"]) -> list[Named]:
     found = {each.label: each for some in given for each in named(some, kind)}
     if not found:
         raise InvalidSetting(f"a map of worst cases needs at least one {kind}, got none")
@@ -462,7 +462,7 @@ class _Player:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SparseExploration)  # rare exploration is what is on trial here
             self.policy = Infex(base.thing, schedule.thing)
-        self.cells: list[Worst] = []
+        self.cells: list[WorstCase] = []
         self.regrets: list[list[float]] = []  # of every cell, with every fresh seed
 
     def __str__(self) -> str:
@@ -477,7 +477,7 @@ class _Player:
         explorations = int(self.schedule.thing.count(horizon))
         self.regrets.append(regret.tolist())
         self.cells.append(
-            Worst(
+            WorstCase(
                 self.base.label,
                 self.schedule.label,
                 horizon,

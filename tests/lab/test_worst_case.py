@@ -17,7 +17,7 @@ from infex.errors import InvalidExpression, InvalidSetting
 from infex.lab import play_many, theory, worst_case
 from infex.lab.environments import LinearInstance, lower_bound
 from infex.lab.reports.worst_case import text_rows, worst_case_page, write_worst_cases
-from infex.lab.worst_case import FAMILIES, Candidate, Family, Worst, WorstCases
+from infex.lab.worst_case import FAMILIES, Candidate, Family, WorstCase, WorstCases
 from infex.policies import Uniform
 from infex.schedules import from_count, listed
 
@@ -317,7 +317,7 @@ def test_the_page_holds_the_figures_and_says_what_they_are_not(tmp_path: Path) -
         rel=1e-4,
     )
     data = json.loads(files[1].read_text())
-    assert [Worst(**cell) for cell in data["cells"]] == list(found.cells)
+    assert [WorstCase(**cell) for cell in data["cells"]] == list(found.cells)
     assert (data["seeds"], data["seed"], data["first_fresh_seed"]) == (20, 0, 500_000)
 
 

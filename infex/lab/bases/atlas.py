@@ -1,4 +1,4 @@
-"""The atlas played, and what is read from it: regrets, gains of schedules, and how sure each of them is."""
+"""The atlas played, and what is read from it: regrets, what schedules gain, and how sure each figure is."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ class Atlas:
         intervals = mean_intervals([cell.regret for cell in self.cells.values()])
         return dict(zip(self.cells, intervals, strict=True))
 
-    def gain(self, key: CellKey) -> Interval:
-        """Mean regret over that of the base alone at the same setting, paired: a gain if below 1."""
+    def regret_ratio(self, key: CellKey) -> Interval:
+        """Mean regret over that of the base alone at the same setting, paired: below 1 the schedule gains."""
         alone = key._replace(schedule=ALONE)
         return ratio(self.cells[self._require(key)].regret, self.cells[self._require(alone)].regret)
 
@@ -165,11 +165,11 @@ class Atlas:
     @functools.cached_property
     def common(self) -> tuple[int, ...]:
         """The indices of problems on which all bases have runs, and regret, in all columns."""
-        complete = np.isfinite(self._logs[0]).all(axis=(1, 2))
+        complete = np.isfinite(self._log_regrets[0]).all(axis=(1, 2))
         return tuple(np.flatnonzero(complete).tolist())
 
     @functools.cached_property
-    def _logs(self) -> Floats:
+    def _log_regrets(self) -> Floats:
         """log mean regret, (1 + draws, problems, bases, columns): of all seeds, then of seeds drawn again.
 
         All bases and columns of a problem share their draws, and problems have draws of their own. NaN
@@ -191,31 +191,35 @@ class Atlas:
                         found[:, p, b, c] = np.log(means, where=means > 0.0, out=np.full_like(means, np.nan))
         return found
 
-    def _logs_of(self, schedule: str, setting: Setting = "published") -> Floats:
+    def _log_regrets_of(self, schedule: str, setting: Setting = "published") -> Floats:
         """log mean regret of one column, (1 + draws, problems, bases)."""
         if (schedule, setting) not in self.columns:
             raise InvalidSetting(
                 f"the atlas has no {schedule!r} at the {setting} setting; it has {self.columns}"
             )
-        return np.asarray(self._logs[..., self.columns.index((schedule, setting))])
+        return np.asarray(self._log_regrets[..., self.columns.index((schedule, setting))])
 
     def _base(self, name: str) -> int:
         one_of("base", name, [base.name for base in self.bases])
         return [base.name for base in self.bases].index(name)
 
-    def overall_gain(self, base: str, schedule: str, setting: Setting = "published") -> Interval:
+    def overall_ratio(self, base: str, schedule: str, setting: Setting = "published") -> Interval:
         """The geometric mean, over the problems that the base plays so, of regret over that of it alone."""
-        logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[..., self._base(base)]
+        logs = (self._log_regrets_of(schedule, setting) - self._log_regrets_of(ALONE, setting))[
+            ..., self._base(base)
+        ]
         return _geometric(logs[:, np.isfinite(logs[0])])
 
-    def problem_gain(self, problem: str, schedule: str, setting: Setting = "published") -> Interval:
+    def problem_ratio(self, problem: str, schedule: str, setting: Setting = "published") -> Interval:
         """The geometric mean, over the bases that play it so, of regret on a problem over that alone.
 
         Bases without a setting to tune are left out, so that published and tuned settings are of the same.
         """
         names = [each.name for each in self.problems]
         one_of("problem", problem, names)
-        logs = (self._logs_of(schedule, setting) - self._logs_of(ALONE, setting))[:, names.index(problem)]
+        logs = (self._log_regrets_of(schedule, setting) - self._log_regrets_of(ALONE, setting))[
+            :, names.index(problem)
+        ]
         kept = np.isfinite(logs[0]) & [base.is_tunable for base in self.bases]
         return _geometric(logs[:, kept])
 
@@ -224,7 +228,10 @@ class Atlas:
 
         The first base is LinUCB at the theory's radius, unless others were asked for.
         """
-        logs = self._logs_of(schedule, setting)[..., self._base(base)] - self._logs_of(ALONE)[..., 0]
+        logs = (
+            self._log_regrets_of(schedule, setting)[..., self._base(base)]
+            - self._log_regrets_of(ALONE)[..., 0]
+        )
         return _geometric(logs[:, self.common])
 
     def microseconds(self, base: str) -> float:
@@ -245,11 +252,11 @@ class Atlas:
             for base in (base for base in self.bases if base.is_tunable or setting == "published"):
                 key = CellKey(problem.name, base.name, schedule, setting)
                 if key in self.cells and key._replace(schedule=ALONE) in self.cells:
-                    gain = self.gain(key)
+                    compared = self.regret_ratio(key)
                     word = "cannot be told"
-                    if gain.high < 1.0 - LEAST_GAIN:
+                    if compared.high < 1.0 - LEAST_GAIN:
                         word = "gains"
-                    elif gain.low > 1.0 + LEAST_GAIN:
+                    elif compared.low > 1.0 + LEAST_GAIN:
                         word = "loses"
                     found[word] += 1
         return found
@@ -262,7 +269,7 @@ class Atlas:
         taken off: the estimate is 2 s^2 less the mean of the draws', and its interval the basic bootstrap's
         (Davison and Hinkley, 1997, section 5.2).
         """
-        low, high = np.quantile(self._logs_of(schedule, setting)[:, self.common], (0.1, 0.9), axis=2)
+        low, high = np.quantile(self._log_regrets_of(schedule, setting)[:, self.common], (0.1, 0.9), axis=2)
         square, *drawn = np.square(high - low).mean(axis=1).tolist()
         if not drawn or not np.isfinite(drawn).all():
             return Interval(math.exp(math.sqrt(square)), math.nan, math.nan)
@@ -275,11 +282,15 @@ class Atlas:
 
         The geometric mean over the problems that it plays: how much it explores beyond need.
         """
-        logs = (self._logs_of(ALONE) - self._logs_of(ALONE, "tuned"))[..., self._base(base)]
+        logs = (self._log_regrets_of(ALONE) - self._log_regrets_of(ALONE, "tuned"))[..., self._base(base)]
         return _geometric(logs[:, np.isfinite(logs[0])])
 
     def statements(self) -> list[Statement]:
-        """The headline figures in words, over the `common` problems."""
+        """The headline figures in words, over the `common` problems.
+
+        Of the best base the same runs say that it is the best and how good it is: the best of many looks
+        better than it is.
+        """
         if not self.common or len(self.bases) < 2 or not self.schedules:
             return []
         schedule = self.shown_schedule
@@ -289,20 +300,23 @@ class Atlas:
                 self.spread(ALONE),
             ),
             Statement(f"Under {schedule} they differ by a factor of", self.spread(schedule)),
+            *(self._best_alone(setting) for name, setting in self.columns if name == ALONE),
         ]
         if any(base.name == "Uniform" for base in self.bases):
-            logs = self._logs_of(schedule)[:, self.common]
+            logs = self._log_regrets_of(schedule)[:, self.common]
             uniform = logs[..., self._base("Uniform")] - np.median(logs, axis=2)
             words = f"The regret of uniform exploration under {schedule}, over that of the median base, is"
             found.append(Statement(words, _geometric(uniform)))
-        gained = (self._logs_of(schedule) - self._logs_of(ALONE))[:, self.common]
+        gained = (self._log_regrets_of(schedule) - self._log_regrets_of(ALONE))[:, self.common]
         words = f"With all bases at their published settings, regret under {schedule} over that alone is"
         found.append(Statement(words, _geometric(_joined(gained))))
         tunable = [index for index, base in enumerate(self.bases) if base.is_tunable]
         if (schedule, "tuned") in self.columns and tunable:
             words = f"With the {len(tunable)} that can be tuned at their {{}} settings, that is"
             found.append(Statement(words.format("published"), _geometric(_joined(gained[..., tunable]))))
-            left = (self._logs_of(schedule, "tuned") - self._logs_of(ALONE, "tuned"))[:, self.common]
+            left = (self._log_regrets_of(schedule, "tuned") - self._log_regrets_of(ALONE, "tuned"))[
+                :, self.common
+            ]
             found.append(Statement(words.format("tuned"), _geometric(_joined(left[..., tunable]))))
         if (schedule, "tuned") in self.columns and len(tunable) > 1:
             words = (
@@ -311,6 +325,14 @@ class Atlas:
             )
             found.append(Statement(words, self._excess_and_gain(schedule, tunable)))
         return found
+
+    def _best_alone(self, setting: Setting) -> Statement:
+        """Which base has the least regret alone, by the point estimate of `relative`."""
+        figures = {base.name: self.relative(base.name, ALONE, setting) for base in self.bases}
+        best, first = min(figures, key=lambda name: figures[name].value), self.bases[0].name
+        unit = f"that of {first}" if setting == "published" else f"that of {first} at its published setting"
+        words = f"Alone at {setting} settings, {best} has the least regret, in multiples of {unit}:"
+        return Statement(words, figures[best])
 
     def _excess_and_gain(self, schedule: str, bases: list[int]) -> Interval:
         """Spearman's correlation over bases of log excess and log gain, each a mean over common problems.
@@ -321,7 +343,11 @@ class Atlas:
 
         alone, tuned, scheduled = (
             logs[:, self.common].mean(axis=1)[:, bases]
-            for logs in (self._logs_of(ALONE), self._logs_of(ALONE, "tuned"), self._logs_of(schedule))
+            for logs in (
+                self._log_regrets_of(ALONE),
+                self._log_regrets_of(ALONE, "tuned"),
+                self._log_regrets_of(schedule),
+            )
         )
         ranks = [rankdata(each, axis=1) for each in (alone - tuned, alone - scheduled)]
         apart, other = (each - each.mean(axis=1, keepdims=True) for each in ranks)
@@ -331,15 +357,15 @@ class Atlas:
     # Files
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each cell, with its regret, its gain and their intervals, calls, deviations and time."""
+        """A row for each cell: regret, its ratio to that alone, with intervals; calls, deviations, time."""
         rows: list[dict[str, Any]] = []
         for key, cell in self.cells.items():
             row: dict[str, Any] = key._asdict() | {"expression": cell.expression}
             row |= dict(zip(("regret", "regret_low", "regret_high"), self.regret(key), strict=True))
-            gain = Interval(math.nan, math.nan, math.nan)
+            compared = Interval(math.nan, math.nan, math.nan)
             if key._replace(schedule=ALONE) in self.cells:
-                gain = self.gain(key)
-            row |= dict(zip(("gain", "gain_low", "gain_high"), gain, strict=True))
+                compared = self.regret_ratio(key)
+            row |= dict(zip(("ratio", "ratio_low", "ratio_high"), compared, strict=True))
             row |= {"calls": cell.calls, "deviations": cell.deviations, "microseconds": cell.microseconds}
             rows.append(row)
         return rows
@@ -534,7 +560,7 @@ class _AtlasRuns:
             return
         for failure in results.failures:
             refusal = REFUSAL.search(failure["traceback"])
-            if failure["run"].startswith(f"{name} on {key.problem} with seed ") and refusal is not None:
+            if failure["policy"] == name and refusal is not None:
                 self.refused[key] = refusal.group(1)
                 return
 

@@ -15,15 +15,15 @@ TUNED_SCHEDULES = (ALONE, "every(20)")  # for which settings are chosen
 SCALES = (0.03, 0.1, 0.2, 0.5)  # tried beside the published setting; bases that explore far more have others
 
 Coverage = Literal["covered", "not covered", "silent", "not stated"]
-Law = Literal["exact", "drawn", "not stated"]
+Propensities = Literal["exact", "by draws", "not stated"]
 
 
 class Base(NamedTuple):
     """A base by its `name` and as an expression, at its published setting and at those tried to tune it.
 
     `coverage` says whether Theorem 1 of Lee and Oh (2025) covers it, and `why`: the theorem asks for a base
-    whose regret is polylogarithmic in T on each instance. `law` says whether the probabilities of arms are
-    known exactly, or drawn.
+    whose regret is polylogarithmic in T on each instance. `propensities` says whether the probabilities of
+    arms are known exactly, or by draws.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Base(NamedTuple):
     tuning_settings: tuple[str, ...] = ()
     coverage: Coverage = "not stated"
     why: str = ""
-    law: Law = "not stated"
+    propensities: Propensities = "not stated"
     option: str = ""  # what names it on the command line, if that is not its name
 
     @property
@@ -58,17 +58,24 @@ class Problem(NamedTuple):
         return self.name if self in (*PROBLEMS, *LARGE_PROBLEMS) else self.environment
 
 
-def _with_values(
-    expression: str, setting: str = "scale", values: Iterable[float] = SCALES
-) -> tuple[str, ...]:
+def _with_values(expression: str, setting: str, values: Iterable[float]) -> tuple[str, ...]:
     """The expression with each value of a setting."""
     name, _, rest = expression.rstrip(")").partition("(")
     words = [rest] if rest else []
     return tuple(f"{name}({', '.join([*words, f'{setting}={value:g}'])})" for value in values)
 
 
-def _base(name: str, expression: str, coverage: Coverage, why: str, law: Law, setting: str = "scale") -> Base:
-    return Base(name, expression, _with_values(expression, setting), coverage, why, law)
+def _base(
+    name: str,
+    expression: str,
+    coverage: Coverage,
+    why: str,
+    propensities: Propensities,
+    setting: str = "scale",
+    values: Iterable[float] = SCALES,
+) -> Base:
+    """A base that is tuned over values of one setting; over none where there are no values."""
+    return Base(name, expression, _with_values(expression, setting, values), coverage, why, propensities)
 
 
 BASES = (
@@ -80,23 +87,23 @@ BASES = (
         "as LinUCB, by a radius that is smaller",
         "exact",
     ),
-    _base("LinTS", "LinTS", "covered", "Lee and Oh (2025), Theorem 2", "drawn"),
-    Base(
+    _base("LinTS", "LinTS", "covered", "Lee and Oh (2025), Theorem 2", "by draws"),
+    _base(
         "LinTS, Agrawal's scale",
         "LinTS(inflation=agrawal)",
-        _with_values("LinTS(inflation=agrawal)", values=(0.005, 0.02, 0.05, 0.2)),
         "silent",
         "Agrawal and Goyal (2013) bound it by sqrt(T)",
-        "drawn",
+        "by draws",
+        values=(0.005, 0.02, 0.05, 0.2),
     ),
     _base(
         "LinTS, not inflated",
         "LinTS(inflation=None)",
         "not covered",
         "its regret can be linear (Hamidi and Bayati, 2020)",
-        "drawn",
+        "by draws",
     ),
-    _base("OptimisticTS", "OptimisticTS", "silent", "no bound by instance is known to us", "drawn"),
+    _base("OptimisticTS", "OptimisticTS", "silent", "no bound by instance is known to us", "by draws"),
     _base("RandLinUCB", "RandLinUCB", "silent", "Vaswani et al. (2020) bound it by sqrt(T)", "exact"),
     _base("LinIMED-1", "LinIMED", "silent", "Bian and Tan (2024) bound it by sqrt(T)", "exact"),
     _base("LinIMED-3", "LinIMED(variant=3)", "silent", "Bian and Tan (2024) bound it by sqrt(T)", "exact"),
@@ -115,15 +122,17 @@ BASES = (
         "Kirschner and Krause (2018) bound it by sqrt(T)",
         "exact",
     ),
-    Base(
+    _base(
         "LinPHE",
         "LinPHE",
-        _with_values("LinPHE", values=(0.02, 0.05, 0.1, 0.25)),
         "silent",
         "Kveton et al. (2019) bound it by sqrt(T)",
-        "drawn",
+        "by draws",
+        values=(0.02, 0.05, 0.1, 0.25),
     ),
-    Base("WeightedBootstrap", "WeightedBootstrap", (), "silent", "no bound is known to us", "drawn"),
+    _base(
+        "WeightedBootstrap", "WeightedBootstrap", "silent", "no bound is known to us", "by draws", values=()
+    ),
     _base(
         "EnsembleSampling",
         "EnsembleSampling",
@@ -132,7 +141,9 @@ BASES = (
         "exact",
         "noise",
     ),
-    _base("TSUCB", "TSUCB", "silent", "Baek and Farias (2021) bound its Bayesian regret", "drawn", "noise"),
+    _base(
+        "TSUCB", "TSUCB", "silent", "Baek and Farias (2021) bound its Bayesian regret", "by draws", "noise"
+    ),
     _base(
         "PhasedElimination",
         "PhasedElimination",
@@ -141,32 +152,34 @@ BASES = (
         "exact",
         "noise",
     ),
-    Base(
+    _base(
         "SpannerIGW",
         "SpannerIGW",
-        _with_values("SpannerIGW", "rate", (100, 400, 1600, 6400)),
         "not covered",
         "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
         "exact",
+        "rate",
+        (100, 400, 1600, 6400),
     ),
     _base("SupLinUCB", "SupLinUCB", "silent", "Chu et al. (2011) bound it by sqrt(T)", "exact"),
-    Base(
+    _base(
         "EXP2",
         "EXP2",
-        _with_values("EXP2", "rate", (0.01, 0.02, 0.05, 0.1)),
         "not covered",
         "of order sqrt(T) on some instances, whatever their gaps (Balagopalan and Jun, 2025)",
         "exact",
+        "rate",
+        (0.01, 0.02, 0.05, 0.1),
     ),
-    Base(
+    _base(
         "WeightedOFUL",
         "WeightedOFUL",
-        _with_values("WeightedOFUL", values=(0.0005, 0.002, 0.005, 0.02)),
         "silent",
         "Zhou et al. (2021) bound it by sqrt(T)",
         "exact",
+        values=(0.0005, 0.002, 0.005, 0.02),
     ),
-    Base("Uniform", "Uniform", (), "not covered", "its regret is linear", "exact"),
+    _base("Uniform", "Uniform", "not covered", "its regret is linear", "exact", values=()),
 )
 
 SCHEDULES = ("every(5)", "every(20)", "every(100)", "logarithmic(3)", "ledger(1)")
@@ -196,7 +209,7 @@ def chosen_bases(asked: Iterable[str] | Mapping[str, str]) -> tuple[Base, ...]:
     Any other text is the expression of a base of one's own, as is each value of a dict, whose keys are names.
     A list in it gives settings: the first counts as published, and the others are for tuning.
     """
-    if isinstance(asked, Mapping):
+    if asked and isinstance(asked, Mapping):
         return tuple(_own_base(name, expression) for name, expression in asked.items())
     known = {base.name: base for base in BASES}
     found = dict.fromkeys(_list_of("bases", asked))
@@ -214,8 +227,9 @@ def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tu
     Any other text is the expression of a problem, as is each value of a dict, whose keys are names. A list in
     it gives several problems.
     """
-    if isinstance(asked, Mapping):
-        return tuple(each for name, expression in asked.items() for each in _own_problems(name, expression))
+    if asked and isinstance(asked, Mapping):
+        named_problems = (each for name, text in asked.items() for each in _own_problems(name, text))
+        return tuple(dict.fromkeys(named_problems))
     known = {problem.name: problem for problem in (*PROBLEMS, *LARGE_PROBLEMS)}
     found = list(dict.fromkeys(_list_of("problems", asked)))
     if not found:
@@ -223,7 +237,7 @@ def chosen_problems(asked: Iterable[str] | Mapping[str, str], large: bool) -> tu
     problems: list[Problem] = []
     for text in found:
         problems += [known[text]] if text in known else _own_problems(text, _expression(text, known))
-    return tuple(problems)
+    return tuple(dict.fromkeys(problems))
 
 
 def _own_problems(name: str, expression: str) -> list[Problem]:
@@ -237,12 +251,13 @@ def chosen_schedules(asked: Iterable[str]) -> tuple[str, ...]:
 
     Every base is played alone in any case, and "alone" asks for nothing else. A list gives several.
     """
+    texts = _list_of("schedules", asked)
     found: list[str] = []
-    for text in dict.fromkeys(_list_of("schedules", asked)):
+    for text in texts:
         if text != ALONE:
             labels = [each.label for each in named(text, "schedule")]
             found += [text] if len(labels) == 1 else labels
-    return tuple(found) if asked else SCHEDULES
+    return tuple(dict.fromkeys(found)) if texts else SCHEDULES
 
 
 def _list_of(name: str, asked: Iterable[str]) -> list[str]:

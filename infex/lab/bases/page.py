@@ -10,6 +10,7 @@ from typing import Any
 from infex._stats import Interval
 from infex.lab.bases.atlas import Atlas, CellKey, Setting
 from infex.lab.bases.catalogue import ALONE, Base, Problem
+from infex.lab.results import last_line
 from infex.pages import breakable, chart, rounded, shell, table
 
 LEAST_SHOWN, MOST_SHOWN = 0.25, 4.0  # of a ratio in colours: what is beyond has the last colour
@@ -28,8 +29,8 @@ def atlas_page(atlas: Atlas) -> str:
         "<h2>What each schedule gains on each base</h2>",
         "<p>Regret under the schedule over that of the base alone, both at the published setting: geometric "
         "means over the problems that the base plays. Below 1 the schedule gains.</p>",
-        _gains_by_schedule(atlas),
-        *(_gains_by_problem(atlas, atlas.shown_schedule) if atlas.schedules else ()),
+        _ratios_by_schedule(atlas),
+        *(_ratios_by_problem(atlas, atlas.shown_schedule) if atlas.schedules else ()),
         *(_tuning(atlas) if tuned else ()),
         "<h2>The bases</h2>",
         _bases(atlas),
@@ -64,8 +65,8 @@ def _failures(atlas: Atlas) -> str:
     if not atlas.failures:
         return ""
     first = atlas.failures[0]
-    last = escape(first["traceback"].strip().splitlines()[-1])
-    return f"<p><b>{len(atlas.failures)} runs failed; the first was {escape(first['run'])}: {last}</b></p>"
+    words = f"{len(atlas.failures)} runs failed; the first was {first['run']}: {last_line(first)}"
+    return f"<p><b>{escape(words)}</b></p>"
 
 
 def _statements(atlas: Atlas) -> str:
@@ -75,9 +76,10 @@ def _statements(atlas: Atlas) -> str:
         f"<li>{escape(each.words)} <b>{_text(each.figure)}</b></li>" for each in atlas.statements()
     )
     names = escape("; ".join(atlas.problems[index].name for index in atlas.common))
+    note = "<p>The best of many looks better than it is; the table of bases has all.</p>" if items else ""
     return (
         f"<p>On the {len(atlas.common)} problems that all bases play ({names}), as geometric means over "
-        f"them:</p><ul>{items}</ul>"
+        f"them:</p><ul>{items}</ul>{note}"
     )
 
 
@@ -95,7 +97,7 @@ def _verdicts(atlas: Atlas) -> str:
     return words + table(("schedule", "setting", "gains", "loses", "cannot be told"), rows)
 
 
-def _heat(title: str, columns: list[str], rows: list[str], gains: list[list[Interval | None]]) -> str:
+def _heat(title: str, columns: list[str], rows: list[str], ratios: list[list[Interval | None]]) -> str:
     """Ratios as a heat map: two colours that meet at 1."""
     shown: dict[str, Any] = {
         "kind": "heat",
@@ -111,54 +113,54 @@ def _heat(title: str, columns: list[str], rows: list[str], gains: list[list[Inte
             rounded(
                 math.nan if each is None else min(max(each.value, LEAST_SHOWN), MOST_SHOWN) for each in row
             )
-            for row in gains
+            for row in ratios
         ],
-        "texts": [["" if each is None else f"{each.value:.2f}" for each in row] for row in gains],
+        "texts": [["" if each is None else f"{each.value:.2f}" for each in row] for row in ratios],
     }
     return chart(shown)
 
 
-def _gains_by_schedule(atlas: Atlas) -> str:
+def _ratios_by_schedule(atlas: Atlas) -> str:
     if not atlas.schedules:
         return "<p>No schedule was asked for.</p>"
     names = [base.name for base in atlas.bases]
-    gains = [[atlas.overall_gain(name, schedule) for schedule in atlas.schedules] for name in names]
+    ratios = [[atlas.overall_ratio(name, schedule) for schedule in atlas.schedules] for name in names]
     cells = [
-        [breakable(name), *(_text(gain) for gain in row)] for name, row in zip(names, gains, strict=True)
+        [breakable(name), *(_text(ratio) for ratio in row)] for name, row in zip(names, ratios, strict=True)
     ]
     heat = _heat(
-        "Gains of schedules by base",
+        "Regret under schedules over that alone, by base",
         list(atlas.schedules),
         names,
-        [[None if math.isnan(gain.value) else gain for gain in row] for row in gains],
+        [[None if math.isnan(ratio.value) else ratio for ratio in row] for row in ratios],
     )
     return heat + table(("base", *map(escape, atlas.schedules)), cells)
 
 
-def _gains_by_problem(atlas: Atlas, schedule: str, setting: Setting = "published") -> list[str]:
-    """Gains of one schedule by base and problem."""
+def _ratios_by_problem(atlas: Atlas, schedule: str, setting: Setting = "published") -> list[str]:
+    """What one schedule gains, by base and problem."""
     names = [base.name for base in atlas.bases if base.is_tunable or setting == "published"]
     problems = [problem.name for problem in atlas.problems]
-    gains: list[list[Interval | None]] = []
+    ratios: list[list[Interval | None]] = []
     for base in names:
         keys = [CellKey(problem, base, schedule, setting) for problem in problems]
-        gains.append([atlas.gain(key) if key in atlas.cells else None for key in keys])
+        ratios.append([atlas.regret_ratio(key) if key in atlas.cells else None for key in keys])
     return [
         f"<h3>{escape(schedule)} by problem, at {setting} settings</h3>",
-        _heat(f"Gains of {schedule} by problem, {setting}", problems, names, gains),
+        _heat(f"Regret under {schedule} over that alone, {setting}", problems, names, ratios),
     ]
 
 
 def _tuning(atlas: Atlas) -> list[str]:
     """What is left of gains once bases are tuned, and which settings were chosen."""
     schedules = [name for name in atlas.tuned_schedules if name != ALONE]
-    heats = [part for schedule in schedules for part in _gains_by_problem(atlas, schedule, "tuned")]
+    heats = [part for schedule in schedules for part in _ratios_by_problem(atlas, schedule, "tuned")]
     heading = "<h2>What is left once bases are tuned</h2>"
     if not schedules or not any(base.is_tunable for base in atlas.bases):
         return [heading, _chosen(atlas)]
     schedule = schedules[0]
     dots = [
-        (base.name, atlas.excess(base.name), atlas.overall_gain(base.name, schedule))
+        (base.name, atlas.excess(base.name), atlas.overall_ratio(base.name, schedule))
         for base in atlas.bases
         if base.is_tunable
     ]
@@ -174,14 +176,14 @@ def _tuning(atlas: Atlas) -> list[str]:
                     "shape": "dots",
                     "names": [name for name, *_ in dots],
                     "x": rounded(excess.value for _, excess, _ in dots),
-                    "y": rounded(1.0 / gain.value for *_, gain in dots),
-                    "low": rounded(1.0 / gain.high for *_, gain in dots),
-                    "high": rounded(1.0 / gain.low for *_, gain in dots),
+                    "y": rounded(1.0 / ratio.value for *_, ratio in dots),
+                    "low": rounded(1.0 / ratio.high for *_, ratio in dots),
+                    "high": rounded(1.0 / ratio.low for *_, ratio in dots),
                 }
             ],
         }
     )
-    rows = [[breakable(name), _text(excess), _text(gain)] for name, excess, gain in dots]
+    rows = [[breakable(name), _text(excess), _text(ratio)] for name, excess, ratio in dots]
     heads = ("base", "alone: published over tuned", f"published: {escape(schedule)} over alone")
     return [heading, drawn, table(heads, rows), _by_problem(atlas, schedule), *heats, _chosen(atlas)]
 
@@ -191,8 +193,8 @@ def _by_problem(atlas: Atlas, schedule: str) -> str:
     rows = [
         [
             escape(problem.name),
-            _text(atlas.problem_gain(problem.name, schedule)),
-            _text(atlas.problem_gain(problem.name, schedule, "tuned")),
+            _text(atlas.problem_ratio(problem.name, schedule)),
+            _text(atlas.problem_ratio(problem.name, schedule, "tuned")),
         ]
         for problem in atlas.problems
     ]
@@ -231,7 +233,7 @@ def _reference(atlas: Atlas) -> str:
 def _bases(atlas: Atlas) -> str:
     """A row for each base: what is known of it, and how it does."""
     columns = [column for column in atlas.columns if column[0] == ALONE or column[0] == atlas.shown_schedule]
-    known = ("base", "played as", "Theorem 1", "law of the arm", "µs a round, alone")
+    known = ("base", "played as", "Theorem 1", "propensities", "µs a round, alone")
     heads = (*known, *(f"{escape(schedule)}, {setting}" for schedule, setting in columns))
     rows = []
     for base in atlas.bases:
@@ -240,13 +242,13 @@ def _bases(atlas: Atlas) -> str:
             breakable(base.name),
             f"<code>{breakable(base.published)}</code>",
             _coverage(base),
-            base.law,
+            base.propensities,
             "" if math.isnan(time) else f"{time:,.3g}",
         ]
         rows.append([*row, *(_text(atlas.relative(base.name, *column)) for column in columns)])
     return (
         "<p>Theorem 1 of Lee and Oh (2025) bounds the regret of INFEX where the base alone has "
-        "polylogarithmic regret on every instance. The law of the arm is what estimates from logs need. "
+        "polylogarithmic regret on every instance. Propensities are what estimates from logs need. "
         f"Times are medians over problems, on the machine that played them. Regrets are {_reference(atlas)}."
         "</p>" + table(heads, rows, texts=(1, 2))
     )

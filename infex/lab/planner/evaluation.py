@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple, final
 
 import numpy as np
 
-from infex._stats import INTERVAL_ENDS, RELATIVE_ROUNDING, Interval, mean_intervals, paired, quantile
+from infex import _stats
+from infex._stats import PAIRS_OF_AN_INTERVAL, Interval, mean_intervals, paired, quantile
 from infex.arrays import Floats
 from infex.lab.planner.race import (
     PROBLEMS_TO_SETTLE,
@@ -25,15 +26,11 @@ from infex.lab.planner.race import (
     rarest,
 )
 from infex.policies import Policy
-from infex.streams import stream
 
 # Figures of regret
 
 
 WORST_DECILE = 0.9  # one problem in ten costs more than this quantile
-RATIO_PAIRS = 12  # with fewer a ratio has no interval
-RATIO_RESAMPLES, RATIOS_AT_ONCE = 10_000, 250
-RATIO_NUMBERS = 1 << 24  # that are drawn in all: past 1,600 pairs draws are fewer
 
 
 class Cost(NamedTuple):
@@ -63,56 +60,22 @@ def cost(one: Floats, other: Floats | None = None) -> Cost:
 
 
 def ratio(one: Floats, other: Floats) -> Interval:
-    """How many times as much one loses as the other in the mean, on the problems that both met.
+    """`_stats.ratio` on the problems that both met; 1 for equal runs, infinite where the other loses nothing.
 
-    The interval of 95 % is a bootstrap-t, as of paired differences: pairs are drawn again with
-    replacement, and each ratio so drawn is measured in standard errors of its own draw. Those are of the
-    mean of one - ratio * other, divided by the mean of the other (Fieller, 1954). It is NaN for fewer than 12
-    pairs, and where the other loses nothing.
+    There is no interval (NaN) where so few problems have any regret that some draw has none.
 
-    >>> ratio(np.arange(12.0) + 3, 2 * np.arange(12.0) + 6).value
+    >>> round(ratio(np.arange(12.0) + 3, 2 * np.arange(12.0) + 6).value, 12)
     0.5
     """
     n = min(one.size, other.size)
-    pairs = np.stack([one[:n], other[:n]])
-    if np.array_equal(*pairs) and n:
+    one, other = one[:n], other[:n]
+    if n and np.array_equal(one, other):
         return Interval(1.0, 1.0, 1.0)
-    means = pairs.mean(axis=1) if n else np.zeros(2)
-    if not means[1] > 0.0:
-        return Interval(math.inf if n and means[0] > 0.0 else math.nan, math.nan, math.nan)
-    value = float(means[0] / means[1])
-    if n < RATIO_PAIRS:
-        return Interval(value, math.nan, math.nan)
-    scaled = pairs / means[1]
-    gaps = scaled[0] - value * scaled[1]
-    error = float(gaps.std(ddof=1)) / math.sqrt(n)
-    if error <= RELATIVE_ROUNDING * value:
-        return Interval(value, value, value)
-    redrawn = _redrawn_ratios(gaps / error, scaled[1])
-    low, high = np.quantile(redrawn, INTERVAL_ENDS, method="inverted_cdf")
-    return Interval(value, max(value - float(high) * error, 0.0), value - float(low) * error)
-
-
-def _redrawn_ratios(gaps: Floats, other: Floats) -> Floats:
-    """How far ratios of pairs drawn again are from that of all, in standard errors of each draw.
-
-    `gaps` are one - ratio * other, of mean 0, so that a draw's ratio is off by the mean of its gaps over
-    that of its others. A draw counts how often it holds each pair: all its means are one product.
-    """
-    n, rng, parts = gaps.size, stream(0, "redrawn ratios", gaps.size), []
-    columns = np.stack([gaps, other, gaps * gaps, gaps * other, other * other], axis=1)
-    count = min(RATIO_RESAMPLES, max(RATIOS_AT_ONCE, RATIO_NUMBERS // n))
-    for first in range(0, count, RATIOS_AT_ONCE):
-        rows = min(RATIOS_AT_ONCE, count - first)
-        drawn = rng.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
-        counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
-        gap, mean, squares, products, others = (counts.astype(np.float64) @ columns / n).T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            off = gap / mean
-            spread = np.maximum(squares - 2.0 * off * products + off**2 * others, 0.0)
-            parts.append(off / (np.sqrt(spread / (n - 1)) / mean))
-    redrawn: Floats = np.nan_to_num(np.concatenate(parts), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return redrawn
+    if not n or not other.any():
+        return Interval(math.inf if one.any() else math.nan, math.nan, math.nan)
+    if not one.any():
+        return Interval(0.0, 0.0, 0.0) if n >= PAIRS_OF_AN_INTERVAL else Interval(0.0, math.nan, math.nan)
+    return _stats.ratio(one, other)
 
 
 class Figures(NamedTuple):

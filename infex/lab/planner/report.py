@@ -37,10 +37,6 @@ REFERENCE_NAMES = {
     "greedy": "greedy",
 }
 REFERENCE_EXPLORES = {"LinUCB": "explores in every round", "greedy": "never explores"}
-SHORT_NAMES = (  # that `infex` itself has; others are in its rooms
-    *("EpsilonGreedy", "Greedy", "Infex", "LinTS", "LinUCB", "Softened"),
-    *("budget", "every", "jittered", "listed", "logarithmic", "power", "stretched"),
-)
 MENU_NOTE = (
     "All rows are of the same fresh problems. Other problems chose the candidates; these say only which of "
     "them has the least regret, and which explores least within each factor of it. How often a schedule "
@@ -214,10 +210,10 @@ class Plan:
         menu = [
             [
                 names,
-                how_often(each),
-                in_percent(each.different),
-                said(each.regret.value),
-                times(each.ratio),
+                explorations_text(each),
+                percent_text(each.different),
+                regret_text(each.regret.value),
+                ratio_text(each.ratio),
                 holds,
             ]
             for names, holds, each in rows
@@ -237,7 +233,7 @@ class Plan:
             "",
             self.code,
             paragraph(self.why),
-            paragraph(f"{self.explored}; they cost {said(self.chosen().cost)}"),
+            paragraph(f"{self.explored}; they cost {regret_text(self.chosen().cost)}"),
             self.divided,
             paragraph(f"most often the best arm: {often}") if often else "",
             "",
@@ -312,8 +308,8 @@ class Plan:
         """Regret on the same problems, and differences: names, figures, and how to write them."""
         problems = self.regret["recommended"].problems
         same = {name: each for name, each in self.regret.items() if each.problems == problems}
-        return [(REFERENCE_NAMES[name], each, said) for name, each in same.items()] + [
-            (f"it less {REFERENCE_NAMES[name]}", each, said_signed) for name, each in self.against.items()
+        return [(REFERENCE_NAMES[name], each, regret_text) for name, each in same.items()] + [
+            (f"it less {REFERENCE_NAMES[name]}", each, difference_text) for name, each in self.against.items()
         ]
 
     def as_data(self) -> dict[str, Any]:
@@ -367,27 +363,27 @@ def _best_arms(source: Problems, problems: Sequence[Any]) -> tuple[Arm, ...]:
 # Words
 
 
-def how_often(figures: Figures) -> str:
+def explorations_text(figures: Figures) -> str:
     """How many rounds explore; where the data decide, in the mean and at most."""
     most = "" if figures.most == figures.explorations else f" (to {figures.most:,})"
     return f"{figures.explorations:,}{most}"
 
 
-def said(value: float, sign: str = "") -> str:
+def regret_text(value: float, sign: str = "") -> str:
     """A regret as people write it: whole, or with three digits where it is small.
 
-    >>> said(12345.6), said(0.01234), said(-3.21, "+")
+    >>> regret_text(12345.6), regret_text(0.01234), regret_text(-3.21, "+")
     ('12,346', '0.0123', '-3.21')
     """
     return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"
 
 
-def said_signed(value: float) -> str:
+def difference_text(value: float) -> str:
     """A difference, with its sign."""
-    return said(value, "+")
+    return regret_text(value, "+")
 
 
-def with_interval(figure: Interval, number: Callable[[float], str] = said) -> str:
+def with_interval(figure: Interval, number: Callable[[float], str] = regret_text) -> str:
     """A figure with its interval, where there is one.
 
     >>> with_interval(Interval(1.148, 1.09, 1.21)), with_interval(Interval(2.0, math.nan, math.nan))
@@ -397,16 +393,16 @@ def with_interval(figure: Interval, number: Callable[[float], str] = said) -> st
     return f"{value} [{low}, {high}]" if math.isfinite(figure.low) else value
 
 
-def in_percent(value: float) -> str:
+def percent_text(value: float) -> str:
     """A share in percent; a dash where it is not known.
 
-    >>> in_percent(0.123)
+    >>> percent_text(0.123)
     '12 %'
     """
     return f"{100 * value:.0f} %" if math.isfinite(value) else "\N{EN DASH}"
 
 
-def times(ratio: Interval) -> str:
+def ratio_text(ratio: Interval) -> str:
     """A ratio with its interval, where there is one."""
     return with_interval(ratio, "{:.2f}".format)
 
@@ -426,6 +422,8 @@ def code_of(policy: Policy, label: str) -> str:
 
 def _python(value: object) -> str | None:
     """The Python that makes data or a built-in thing; None for anything else."""
+    import infex
+
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
     if isinstance(value, float) and float(f"{value:g}") == value:
@@ -442,7 +440,7 @@ def _python(value: object) -> str | None:
     if entry.name == "union":
         members = [_python(member) for member in settings["members"]]
         return None if None in members else " | ".join(map(str, members))
-    room = "infex" if entry.name in SHORT_NAMES else entry.make.__module__.rpartition(".")[0]
+    package = "infex" if hasattr(infex, entry.name) else entry.make.__module__.rpartition(".")[0]
     arguments = []
     for name, parameter in registry.parameters_of(entry.make).items():
         text = _python(settings[name])
@@ -452,7 +450,7 @@ def _python(value: object) -> str | None:
             arguments.append(text)
         elif text != _python(parameter.default):
             arguments.append(f"{name}={text}")
-    return f"{room}.{entry.name}({', '.join(arguments)})"
+    return f"{package}.{entry.name}({', '.join(arguments)})"
 
 
 def rounds_of(policy: Policy, horizon: int) -> str:
@@ -482,8 +480,8 @@ def reasons(evaluation: Evaluation) -> str:
     race, keep_within = evaluation.race, evaluation.keep_within
     is_best, nearest = evaluation.chosen is evaluation.best, evaluation.nearest
     chosen, best = evaluation.figures(evaluation.chosen), evaluation.figures(evaluation.best)
-    loses, fresh = said(chosen.regret.value), f"{chosen.problems:,} fresh problems"
-    compared = f"{times(chosen.ratio)} times the {said(best.regret.value)} of {best.expression}."
+    loses, fresh = regret_text(chosen.regret.value), f"{chosen.problems:,} fresh problems"
+    compared = f"{ratio_text(chosen.ratio)} times the {regret_text(best.regret.value)} of {best.expression}."
     if not chosen.ratio.value <= keep_within and not is_best:
         words = (
             f"Nothing that max_cost allows came within {keep_within:g} times the least regret. On {fresh} "
@@ -507,7 +505,7 @@ def reasons(evaluation: Evaluation) -> str:
             f"Explore {often}: of the {len(evaluation.judged)} schedules judged on {fresh}, none that "
             f"{allowed}explores less often came within {keep_within:g} times its regret, {loses}. "
             f"The nearest, {rival.expression} with {rival.explorations:,} explorations, loses "
-            f"{times(rival.ratio)} times as much there."
+            f"{ratio_text(rival.ratio)} times as much there."
         )
     else:
         words = f"It loses {loses} on {fresh}, the least of the schedules tried."
@@ -561,7 +559,7 @@ def doubts(evaluation: Evaluation) -> str:
     chosen, best, nearest = evaluation.chosen, evaluation.best, evaluation.nearest
     figures, rarer = evaluation.figures(chosen), evaluation.open()
     if not race.is_allowed(evaluation.fresh(chosen)):  # what is promised comes first
-        return f"exploring cost {said(figures.cost)} there, more than max_cost = {race.max_cost:g}."
+        return f"exploring cost {regret_text(figures.cost)} there, more than max_cost = {race.max_cost:g}."
     if chosen.rounds < race.horizon:
         words = f"no candidate was played to the end, figures are of the first {chosen.rounds:,} rounds."
         return words + " max_cost was held against these only." * (race.max_cost < math.inf)
@@ -658,7 +656,7 @@ def front_figure(plan: Plan) -> Figure:
             set_scale("log")
             low, high = axis.get_view_interval()
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
-        axis.set_major_formatter(FuncFormatter(lambda value, place: said(value)))
+        axis.set_major_formatter(FuncFormatter(lambda value, place: regret_text(value)))
         axis.set_minor_formatter(NullFormatter())
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
@@ -673,10 +671,10 @@ def plan_page(plan: Plan) -> str:
         [
             f"{f'<b>{escape(names)}</b>' if each.expression == plan.recommended else escape(names)}"
             f"<br><small>{breakable(each.expression)}</small>",
-            how_often(each),
-            in_percent(each.different),
+            explorations_text(each),
+            percent_text(each.different),
             _small(with_interval(each.regret)),
-            times(each.ratio),
+            ratio_text(each.ratio),
             holds,
             f"{each.problems:,}",
         ]

@@ -18,7 +18,7 @@ from infex.lab import paper
 from infex.lab.environments import PROBLEMS
 from infex.lab.paper import Verdict
 from infex.lab.reports.series import LOOKS, STEEPEST, Look, line_and_band, strip, styles
-from infex.lab.results import Cell, Results
+from infex.lab.results import Cell, Results, last_line
 from infex.lab.simulation.simulator import cores
 from infex.lab.specs import Facts
 from infex.pages import breakable, chart, rounded, shell, table, tools
@@ -242,8 +242,9 @@ def _view(line: Iterable[float], low: Iterable[float], high: Iterable[float]) ->
 def _failures(failures: Sequence[dict[str, str]]) -> str:
     if not failures:
         return ""
-    lasts = [(each["run"], each["traceback"].strip().splitlines()[-1]) for each in failures]
-    items = "".join(f"<li>{escape(run)}: <code>{escape(last)}</code></li>" for run, last in lasts)
+    items = "".join(
+        f"<li>{escape(each['run'])}: <code>{escape(last_line(each))}</code></li>" for each in failures
+    )
     return f"<h2>{len(failures)} runs failed</h2><ul>{items}</ul>"
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from infex.arrays import as_json
 from infex.files import replace
-from infex.lab.worst_case import FAMILIES, Growth, Worst, WorstCases, late_from
+from infex.lab.worst_case import FAMILIES, Growth, WorstCase, WorstCases, late_from
 from infex.pages import breakable, chart, rounded, shell, table
 
 TITLE = "How rarely may one explore in the worst case?"
@@ -89,7 +88,7 @@ def text_rows(found: WorstCases) -> list[list[str]]:
     return [["base, " + HEADINGS[0], *HEADINGS[1:]], *rows]
 
 
-def _figures(end: Worst) -> list[str]:
+def _figures(end: WorstCase) -> list[str]:
     return [
         f"{end.explorations:,}",
         f"{end.regret:,.0f}",
@@ -110,20 +109,11 @@ def _interval(low: float, high: float, form: str) -> str:
 
 def write_worst_cases(found: WorstCases, folder: Path) -> list[Path]:
     """Writes `worst-case.html` and `worst-case.json`; the files."""
-    data = json.dumps(_plain(found.as_data()), indent=1, allow_nan=False)
+    data = as_json(found.as_data())
     files = {folder / "worst-case.html": worst_case_page(found), folder / "worst-case.json": data}
     for path, content in files.items():
         replace(path, content.encode())
     return list(files)
-
-
-def _plain(value: Any) -> Any:
-    """The same data, with None for what is not a finite number."""
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def worst_case_page(found: WorstCases) -> str:

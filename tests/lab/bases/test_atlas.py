@@ -20,8 +20,20 @@ from infex import lab
 from infex.cli.main import main
 from infex.errors import InfexError, InvalidSetting
 from infex.lab.bases.atlas import FIRST_TUNING_SEED, Atlas, Cell, CellKey, Setting, atlas
-from infex.lab.bases.catalogue import ALONE, BASES, PROBLEMS, SCHEDULES, Base, Problem
+from infex.lab.bases.catalogue import (
+    ALONE,
+    BASES,
+    PROBLEMS,
+    SCHEDULES,
+    Base,
+    Problem,
+    chosen_bases,
+    chosen_problems,
+    chosen_schedules,
+)
+from infex.lab.bases.page import atlas_page
 from infex.registry import parse
+from infex.streams import stream
 from tests.lab.reports import browser
 
 HORIZON, SEEDS = 120, 13
@@ -88,12 +100,12 @@ def test_a_tuned_base_has_the_setting_that_is_best_on_other_seeds(played: Atlas)
     assert played.cells[uniform] == played.cells[uniform._replace(setting="tuned")]
 
 
-def test_gains_are_ratios_of_means_with_intervals_around_them(played: Atlas) -> None:
+def test_ratios_are_those_of_means_with_intervals_around_them(played: Atlas) -> None:
     means = {key: cell.regret.mean() for key, cell in played.cells.items()}
     for key in played.cells:
-        gain = played.gain(key)
-        assert gain.value == pytest.approx(means[key] / means[key._replace(schedule=ALONE)])
-        assert gain.low / (1 + 1e-12) <= gain.value <= gain.high * (1 + 1e-12)
+        ratio = played.regret_ratio(key)
+        assert ratio.value == pytest.approx(means[key] / means[key._replace(schedule=ALONE)])
+        assert ratio.low / (1 + 1e-12) <= ratio.value <= ratio.high * (1 + 1e-12)
         assert played.regret(key).value == pytest.approx(means[key])
 
 
@@ -102,9 +114,9 @@ def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
     plays = {"LinPHE": [EASY, "d = 10, K = 10"]}
     for name in NAMES:
         problems = plays.get(name, [EASY, CONTEXTS, "d = 10, K = 10"])
-        gains = [means[CellKey(p, name, "every(5)")] / means[CellKey(p, name, ALONE)] for p in problems]
-        found = played.overall_gain(name, "every(5)")
-        assert found.value == pytest.approx(math.prod(gains) ** (1 / len(gains)))
+        ratios = [means[CellKey(p, name, "every(5)")] / means[CellKey(p, name, ALONE)] for p in problems]
+        found = played.overall_ratio(name, "every(5)")
+        assert found.value == pytest.approx(math.prod(ratios) ** (1 / len(ratios)))
         assert found.low < found.value < found.high
         over = [means[CellKey(p, name, ALONE)] / means[CellKey(p, name, ALONE, "tuned")] for p in problems]
         assert played.excess(name).value == pytest.approx(math.prod(over) ** (1 / len(over)))
@@ -116,16 +128,16 @@ def test_figures_that_join_problems_are_geometric_means(played: Atlas) -> None:
     assert [played.problems[key].name for key in played.common] == [EASY, "d = 10, K = 10"]
 
 
-def test_the_gain_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas) -> None:
+def test_the_ratio_on_a_problem_is_that_of_bases_that_can_be_tuned(played: Atlas) -> None:
     for column in COLUMNS:
-        gains = [
-            played.gain(CellKey(CONTEXTS, name, "every(20)", column[1])).value
+        ratios = [
+            played.regret_ratio(CellKey(CONTEXTS, name, "every(20)", column[1])).value
             for name in ("LinUCB", "RandLinUCB", "SupLinUCB")
         ]
-        found = played.problem_gain(CONTEXTS, "every(20)", column[1])
-        assert found.value == pytest.approx(math.prod(gains) ** (1 / 3))
+        found = played.problem_ratio(CONTEXTS, "every(20)", column[1])
+        assert found.value == pytest.approx(math.prod(ratios) ** (1 / 3))
     with pytest.raises(InvalidSetting, match="problem"):
-        played.problem_gain("nowhere", "every(20)")
+        played.problem_ratio("nowhere", "every(20)")
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0, 4.0])
@@ -180,9 +192,24 @@ def test_alone_asks_for_no_schedule_and_a_list_for_several() -> None:
     assert len(several.cells) == 3
 
 
+def test_what_is_asked_for_twice_is_there_once() -> None:
+    assert chosen_schedules(["every(5)", "every([5, 10])", "every(5)"]) == ("every(5)", "every(10)")
+    three, four = "gaussian(dim=2, arms=3)", "gaussian(dim=2, arms=4)"
+    texts = ["gaussian(dim=2, arms=[3, 4])", four, "gaussian(dim=2, arms=[4, 3])"]
+    for asked in (texts, {str(place): text for place, text in enumerate(texts) if text != four}):
+        assert [each.name for each in chosen_problems(asked, large=False)] == [three, four]
+
+
+@pytest.mark.parametrize("empty", [(), {}, iter([])], ids=["tuple", "dict", "iterator"])
+def test_asking_for_none_gives_all_of_the_atlas(empty: Any) -> None:
+    assert chosen_schedules(empty) == SCHEDULES
+    assert chosen_bases(empty) == BASES
+    assert chosen_problems(empty, large=False) == PROBLEMS
+
+
 def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
     found = {each.words: each.figure for each in played.statements()}
-    assert len(found) == 7
+    assert len(found) == 9
     means = {key: float(cell.regret.mean()) for key, cell in played.cells.items()}
     common = [EASY, "d = 10, K = 10"]
     cases: list[tuple[list[str], Setting, str]] = [
@@ -218,13 +245,62 @@ def test_statements_are_the_figures_that_they_name(played: Atlas) -> None:
     assert -1.0 <= rank.low <= rank.value <= rank.high <= 1.0
 
 
+def test_the_best_base_alone_is_named_with_its_regret_over_that_of_the_first() -> None:
+    rng, names, problems = np.random.default_rng(6), ["first", "steady", "lucky", "absent"], ["a", "b", "c"]
+    means: dict[Setting, Any] = {  # of each base on each problem; "c" is not played by all
+        "published": [[10, 10, 1], [4, 4, 9], [1, 20, 9], [90, 90, 0]],
+        "tuned": [[6, 6, 1], [4, 4, 9], [1, 9, 9], [80, 80, 0]],
+    }
+    seeds, cells, regrets = 14, {}, {}
+    for setting, rows in means.items():
+        for name, row in zip(names, rows, strict=True):
+            for problem, mean in zip(problems, row, strict=True):
+                regret = mean * rng.uniform(0.9, 1.1, seeds)
+                regrets[setting, name, problem] = regret
+                for schedule in (ALONE, "every(20)"):
+                    if mean:
+                        key = CellKey(problem, name, schedule, setting)
+                        cells[key] = Cell(name, regret, 1.0, math.nan, 1.0)
+    made = Atlas(
+        tuple(Base(name, name, ("other",)) for name in names),
+        tuple(Problem(each, each) for each in problems),
+        ("every(20)",), 100, tuple(range(seeds)), 6, cells, {},
+    )  # fmt: skip
+    draws = [stream(place, "atlas", seeds).integers(seeds, size=(1000, seeds)) for place in (0, 1)]
+    for setting, best, unit in (
+        ("published", "steady", "that of first"),
+        ("tuned", "lucky", "that of first at its published setting"),
+    ):
+        words = f"Alone at {setting} settings, {best} has the least regret, in multiples of {unit}:"
+        (figure,) = (each.figure for each in made.statements() if each.words == words)
+        pairs = [(regrets[setting, best, each], regrets["published", "first", each]) for each in "ab"]
+        ratios = [one.mean() / two.mean() for one, two in pairs]
+        assert figure.value == pytest.approx(np.sqrt(np.prod(ratios)))
+        drawn = [
+            one[rows].mean(axis=1) / two[rows].mean(axis=1)
+            for rows, (one, two) in zip(draws, pairs, strict=True)
+        ]
+        ends = np.quantile(np.sqrt(np.prod(drawn, axis=0)), (0.025, 0.975))
+        assert (figure.low, figure.high) == pytest.approx(tuple(ends))
+    page = atlas_page(made)
+    assert "Alone at published settings, steady has the least regret" in page
+    assert "The best of many looks better than it is; the table of bases has all." in page
+
+
+def test_without_tuning_one_best_base_is_named() -> None:
+    found = atlas(["LinUCB", "Greedy"], [EASY], ["every(5)"], seeds=12, horizon=60, tune=False, workers=1)
+    named = [each.words for each in found.statements() if "has the least regret" in each.words]
+    assert len(named) == 1
+    assert named[0].startswith("Alone at published settings, ")
+
+
 def test_verdicts_count_every_pair_of_a_base_and_a_problem(played: Atlas) -> None:
     counts = played.verdicts("every(20)")
     keys = [CellKey(p.name, b.name, "every(20)") for p in played.problems for b in played.bases]
-    gains = [played.gain(key) for key in keys if key in played.cells]
-    assert counts["gains"] == sum(gain.high < 0.99 for gain in gains)
-    assert counts["loses"] == sum(gain.low > 1.01 for gain in gains)
-    assert sum(counts.values()) == len(gains) == 14
+    ratios = [played.regret_ratio(key) for key in keys if key in played.cells]
+    assert counts["gains"] == sum(ratio.high < 0.99 for ratio in ratios)
+    assert counts["loses"] == sum(ratio.low > 1.01 for ratio in ratios)
+    assert sum(counts.values()) == len(ratios) == 14
 
 
 def test_a_base_that_refuses_a_problem_is_left_out_with_the_reason(played: Atlas) -> None:
@@ -233,17 +309,17 @@ def test_a_base_that_refuses_a_problem_is_left_out_with_the_reason(played: Atlas
     assert "arms that change every round have no pulls" in played.refused[key]
     assert played.failures == ()
     with pytest.raises(InvalidSetting, match=r"no runs of 'LinPHE', every\(5\).*have no pulls"):
-        played.gain(key)
+        played.regret_ratio(key)
     with pytest.raises(InvalidSetting, match=r"has no 'every\(7\)' at the published setting"):
-        played.overall_gain("LinUCB", "every(7)")
+        played.overall_ratio("LinUCB", "every(7)")
     with pytest.raises(InvalidSetting, match="LinUBC"):
         played.relative("LinUBC")
 
 
 def test_few_seeds_have_no_intervals() -> None:
     few = atlas(["LinUCB", "Uniform"], [EASY], ["every(5)"], seeds=3, horizon=40, tune=False, workers=1)
-    assert math.isnan(few.overall_gain("LinUCB", "every(5)").low)
-    assert math.isnan(few.gain(CellKey(EASY, "LinUCB", "every(5)")).high)
+    assert math.isnan(few.overall_ratio("LinUCB", "every(5)").low)
+    assert math.isnan(few.regret_ratio(CellKey(EASY, "LinUCB", "every(5)")).high)
     assert few.tuned_schedules == ()
 
 
@@ -344,7 +420,7 @@ def test_what_no_atlas_can_be_of_is_refused_by_name(given: Any, words: str) -> N
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
-def test_the_law_of_a_base_is_known_exactly_if_the_atlas_says_so(base: Base) -> None:
+def test_propensities_of_a_base_are_known_exactly_if_the_atlas_says_so(base: Base) -> None:
     assert len({*base.settings}) == len(base.settings) in (1, 5)
     problem = lab.environments.gaussian(dim=3, arms=6, seed=2)
     run = lab.play(problem, parse(base.published), 60, seed=1)
@@ -357,7 +433,7 @@ def test_the_law_of_a_base_is_known_exactly_if_the_atlas_says_so(base: Base) -> 
         decision = bandit.ask()
         propensities.append(decision.propensity)
         bandit.tell(decision, float(problem.means[decision.arm]))
-    assert all(each is not None for each in propensities[1:]) == (base.law == "exact")
+    assert all(each is not None for each in propensities[1:]) == (base.propensities == "exact")
 
 
 def test_names_of_the_atlas_are_its_own() -> None:
@@ -389,8 +465,8 @@ def test_the_page_holds_every_cell_and_its_command(played: Atlas, tmp_path: Path
         assert f'<li id="{name}"><code>infex lab atlas' in page
     regret = played.regret(CellKey("d = 10, K = 10", "Uniform", ALONE))
     assert any(text.startswith(f"{regret.value:,.0f} ") for _, text in links)
-    gain = played.overall_gain("SupLinUCB", "every(5)")
-    assert f"{gain.value:.2f} <span" in page
+    ratio = played.overall_ratio("SupLinUCB", "every(5)")
+    assert f"{ratio.value:.2f} <span" in page
     assert "Refused by LinPHE: arms that change every round" in page
 
 
@@ -400,12 +476,14 @@ def test_the_command_lists_what_the_atlas_has() -> None:
         assert name in listed
 
 
-def test_the_command_ends_with_1_if_runs_failed(tmp_path: Path) -> None:
+def test_the_command_ends_with_1_if_runs_failed_and_says_how_many(tmp_path: Path) -> None:
     words = ["--base", f"{__name__}:Broken", "--base", "LinUCB", "--problem", EASY, "--schedule", "every(5)"]
-    more = ["--seeds", "1", "--horizon", "10", "--workers", "1", "--no-tune", "--out", str(tmp_path / "a")]
+    more = ["--seeds", "4", "--horizon", "10", "--workers", "1", "--no-tune", "--out", str(tmp_path / "a")]
     done = CliRunner().invoke(main, ["lab", "atlas", *words, *more])
     assert done.exit_code == 1
-    assert "no such luck" in done.output
+    assert "8 runs failed" in done.output
+    assert done.output.count("ZeroDivisionError: no such luck") == 5
+    assert "and 3 more" in done.output
 
 
 @pytest.mark.browser

@@ -309,6 +309,8 @@ def test_code_of_a_plan_with_ones_own_schedule_is_a_comment_with_its_label() -> 
         infex.Infex(infex.LinTS(noise=2.0), infex.every(5) | infex.power(0.5)),
         infex.Infex(infex.policies.UCB1(), infex.jittered(7, seed=3)),
         infex.Infex(infex.policies.RarelySwitchingUCB(), infex.stretched(2)),
+        infex.Infex(infex.LinUCB(), infex.policies.doubtful(infex.logarithmic(2), noise=0.5)),
+        infex.Infex(infex.LinUCB(), infex.budget(infex.policies.ledger(3.0, noise=0.5), 40)),
         infex.Softened(infex.LinUCB(), 0.1),
         *(kind() for kind in (infex.EpsilonGreedy, infex.policies.GaussianTS, infex.policies.Uniform)),
     ],
@@ -316,6 +318,21 @@ def test_code_of_a_plan_with_ones_own_schedule_is_a_comment_with_its_label() -> 
 def test_code_of_built_in_policies_is_python_that_makes_them(policy: Any) -> None:
     from infex.lab.planner.report import code_of
 
+    assert eval(code_of(policy, "label"), {"infex": infex}) == policy
+
+
+@pytest.mark.parametrize(
+    ("control", "code"),
+    [
+        (infex.guarded(infex.every(5), 3.0), "infex.guarded(infex.every(5), 3)"),
+        (infex.policies.ledger(2.0), "infex.policies.ledger(2)"),
+    ],
+)
+def test_code_names_what_infex_has_without_a_package(control: Any, code: str) -> None:
+    from infex.lab.planner.report import code_of
+
+    policy = infex.Infex(infex.LinUCB(), control)
+    assert code_of(policy, "label") == f"infex.Infex(infex.LinUCB(), {code})"
     assert eval(code_of(policy, "label"), {"infex": infex}) == policy
 
 

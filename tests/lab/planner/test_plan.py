@@ -21,23 +21,14 @@ from selenium.webdriver.common.keys import Keys
 import infex
 from infex import registry
 from infex._stats import Interval
+from infex.arrays import as_json
+from infex.cli.inputs import read_arms, read_logged
 from infex.cli.main import main
-from infex.cli.output import as_json
 from infex.errors import InfexError, LargeReward, UnevenFeatures
 from infex.lab.planner import Plan, evaluation, plan
 from infex.lab.planner import race as racing
 from infex.lab.planner.beliefs import belief
-from infex.lab.planner.inputs import read_arms, read_logged
-from infex.lab.planner.race import (
-    Candidate,
-    Pool,
-    Race,
-    candidates,
-    is_beyond,
-    is_within,
-    is_worse,
-    student,
-)
+from infex.lab.planner.race import Candidate, Pool, Race, candidates, is_beyond, is_within, is_worse
 from infex.lab.planner.report import code_of, most_explorations, plan_page, rounds_of
 from infex.policies.controls import Limited
 from tests.lab.planner.pace import Pace, played
@@ -95,7 +86,7 @@ def test_what_is_shown_is_what_a_paired_t_test_shows(seed: int, n: int, factor: 
     gaps = one - factor * other
     t = float(gaps.mean() / (gaps.std(ddof=1) / np.sqrt(n)))
     beyond = mpmath.betainc((n - 1) / 2, 0.5, 0, (n - 1) / (n - 1 + t * t), regularized=True) / 2
-    if abs(float(beyond) - 0.025) > 3e-3:  # the quantile has that error
+    if abs(float(beyond) - 0.025) > 1e-9:  # rounding decides nearer by
         assert is_beyond(played(one), played(other), factor) == (t > 0 and beyond < 0.025)
         assert is_within(played(one), played(other), factor) == (t < 0 and beyond < 0.025)
 
@@ -170,15 +161,6 @@ def test_neighbours_differ_by_one_step() -> None:
         "Infex(LinTS(), every(2), data=own)",
     }
     assert all(one in other.near for one in lanes for other in one.near)
-
-
-@given(freedom=st.integers(3, 400), chance=st.sampled_from([0.9, 0.975, 0.99]))
-@settings(max_examples=40, deadline=None)
-def test_students_quantiles(freedom: int, chance: float) -> None:
-    """Against the incomplete beta function."""
-    t = student(chance, freedom)
-    below = 1 - mpmath.betainc(freedom / 2, 0.5, 0, freedom / (freedom + t * t), regularized=True) / 2
-    assert float(below) == pytest.approx(chance, abs=3e-3)
 
 
 def test_short_runs_are_the_beginning_of_long_ones() -> None:

@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, power
+from infex.cli.inputs import read_logged
 from infex.cli.main import main
 from infex.errors import InvalidReward, InvalidSetting
 from infex.features import disjoint
 from infex.lab import plan, play_many
 from infex.lab.environments import LinearInstance, changing
 from infex.lab.planner.beliefs import Belief, belief, belief_of_log
-from infex.lab.planner.inputs import read_logged
 from infex.lab.planner.race import Candidate, is_within
 from infex.lab.planner.report import front_figure
 from infex.logs import Log, write

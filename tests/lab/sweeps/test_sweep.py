@@ -161,6 +161,7 @@ def test_a_failing_run_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
         assert len(results.failures) == 3
         assert all("on purpose" in failure["traceback"] for failure in results.failures)
         assert results.failures[0]["run"].startswith(f"{HERE}:failing on gaussian(dim=3, arms=5) with seed")
+        assert {failure["policy"] for failure in results.failures} == {f"{HERE}:failing"}
         assert Results.load(out).failures == results.failures
     broken = Sweep(environments=[players.broken, players.small], policies=["Greedy"], seeds=2, horizon=9).run(
         workers=1
