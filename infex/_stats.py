@@ -158,14 +158,14 @@ def product_of_means(rows: Floats, weights: Floats) -> Interval:
     >>> product_of_means(np.full((2, 12), [[4.0], [1.0]]), np.array([0.5, -0.5]))
     Interval(value=2.0, low=2.0, high=2.0)
     """
-    ((value,), (error,)) = _log_products(rows[:, None], weights)
+    ((value,), (error,)) = _log_products(rows, weights, np.arange(rows.shape[1])[None])
     middle = math.exp(value)
     unknown = Interval(middle, math.nan, math.nan)
     if rows.shape[1] < PAIRS_OF_AN_INTERVAL or not math.isfinite(error):
         return unknown
     if error <= RELATIVE_ROUNDING:
         return Interval(middle, middle, middle)
-    blocks = [_log_products(rows[:, drawn], weights) for drawn in resamples(rows.shape[1], RATIO_RESAMPLES)]
+    blocks = [_log_products(rows, weights, drawn) for drawn in resamples(rows.shape[1], RATIO_RESAMPLES)]
     values, errors = np.concatenate(blocks, axis=1)
     if not np.isfinite(values).all():
         return unknown
@@ -178,16 +178,17 @@ def product_of_means(rows: Floats, weights: Floats) -> Interval:
     return Interval(middle, float(min(low, middle)), float(max(high, middle)))
 
 
-def _log_products(rows: Floats, weights: Floats) -> Floats:
-    """Logarithms of products of means and their standard errors, (2, draws), of (samples, draws, runs)."""
-    draws, runs = rows.shape[1:]
-    total, parts = np.zeros(draws), np.zeros((draws, runs))
+def _log_products(rows: Floats, weights: Floats, drawn: Integers) -> Floats:
+    """Logarithms of products of means and their standard errors, (2, draws), of runs drawn, (draws, runs)."""
+    total, parts = np.zeros(len(drawn)), np.zeros(drawn.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for sample, weight in zip(rows, weights, strict=True):
+        for row, weight in zip(rows, weights, strict=True):
+            sample = row[drawn]
             means = sample.mean(axis=1)
             total += weight * np.log(np.where(means > 0.0, means, np.nan))
             parts += weight * (sample / means[:, None])
-        errors = parts.std(axis=1, ddof=1) / math.sqrt(runs) if runs > 1 else np.full(draws, np.nan)
+        runs = drawn.shape[1]
+        errors = parts.std(axis=1, ddof=1) / math.sqrt(runs) if runs > 1 else np.full(len(drawn), np.nan)
     return np.array([total, errors])
 
 

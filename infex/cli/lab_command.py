@@ -21,6 +21,7 @@ from infex.errors import ForeignFolder, InvalidSetting
 
 if TYPE_CHECKING:
     from infex.lab import Results, Sweep
+    from infex.lab.bases.atlas import Atlas
     from infex.lab.results import Cell
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,7 +31,7 @@ RUNS_SHOWN = 10  # of each kind of difference; --json has all
 SMALLEST_P_SHOWN = 0.001  # smaller p-values are said to be below it
 
 _force = click.option(
-    "--force", is_flag=True, help="Write into a folder with other contents; play all runs anew."
+    "--force", is_flag=True, help="Play all runs anew, also into a folder with other contents."
 )
 
 
@@ -444,12 +445,11 @@ def atlas(
     infex lab atlas --seeds 100 --horizon 1e5 --engine dask --scheduler tcp://head:8786
 
     The folder gets atlas.html, atlas.csv and the runs of each problem. Played again, it goes on with what is
-    missing. With --tune, each base is also played alone and under every(20) at the best of five settings,
-    chosen on other seeds. A base that cannot play a problem is left out there, with the reason. The exit code
-    is 1 if runs failed in any other way, or if a base or a problem has no runs at all.
+    missing. Without --no-tune, each base is also played alone and under every(20) at the best of five
+    settings, chosen on other seeds; for a base of your own these are the values of a list in its expression,
+    of which the first counts as published. A base that cannot play a problem is left out there, with the
+    reason. The exit code is 1 if runs failed in any other way, or if a base or a problem has no runs at all.
     """
-    from rich.console import Console
-
     from infex.lab.bases import catalogue
     from infex.lab.bases.atlas import atlas as play_atlas
 
@@ -457,8 +457,9 @@ def atlas(
         for base in catalogue.BASES:
             click.echo(f"base      {base.name}: {'; '.join(base.settings)}")
         for problem in (*catalogue.PROBLEMS, *catalogue.LARGE_PROBLEMS):
-            learnt = f", learnt by {problem.estimator}" if problem.estimator else ""
-            click.echo(f"problem   {problem.name}: {problem.environment}{learnt}")
+            more = f", learnt by {problem.estimator}" if problem.estimator else ""
+            more += ", with --large" if problem in catalogue.LARGE_PROBLEMS else ""
+            click.echo(f"problem   {problem.name}: {problem.environment}{more}")
         for schedule in catalogue.SCHEDULES:
             click.echo(f"schedule  {schedule}")
         return
@@ -470,12 +471,7 @@ def atlas(
     if as_json:
         say_json(found.table())
     else:
-        heads = ["base", *found.schedules]
-        rows = [
-            [base.name, *(str(found.overall_ratio(base.name, schedule)) for schedule in found.schedules)]
-            for base in found.bases
-        ]
-        show_table(Console(), "regret over that of the base alone, all problems", heads, rows)
+        _show_atlas(found)
     seconds = time.perf_counter() - begun
     click.echo(f"atlas.html and atlas.csv are in {out} ({seconds:.0f} s)", err=True)
     _name_failures(found.failures)
@@ -483,6 +479,29 @@ def atlas(
         click.echo(f"left out: {who} on {where}: {reason}", err=True)
     if found.failures or not found.is_complete:
         sys.exit(1)
+
+
+def _show_atlas(found: Atlas) -> None:
+    """Mean regrets, where there is one problem, and the ratios of all to those of the base alone."""
+    from rich.console import Console
+
+    from infex.lab.bases.atlas import CellKey
+
+    if len(found.problems) == 1:
+        (problem,) = found.problems
+        rows = []
+        for base in found.bases:
+            keys = [CellKey(problem.name, base.name, *column) for column in found.columns]
+            rows.append([base.name, *(str(found.regret(key)) if key in found.cells else "" for key in keys)])
+        heads = ["base", *(f"{schedule}, {setting}" for schedule, setting in found.columns)]
+        show_table(Console(), f"mean regret on {problem.name}", heads, rows)
+    if found.schedules:
+        rows = []
+        for base in found.bases:
+            ratios = (found.overall_ratio(base.name, schedule) for schedule in found.schedules)
+            rows.append([base.name, *("" if math.isnan(each.value) else str(each) for each in ratios)])
+        title = "regret over that of the base alone, published settings, all problems"
+        show_table(Console(), title, ["base", *found.schedules], rows)
 
 
 @click.command()

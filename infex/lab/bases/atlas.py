@@ -16,7 +16,14 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from infex._stats import INTERVAL_ENDS, PAIRS_OF_AN_INTERVAL, Interval, mean_intervals, ratio
+from infex._stats import (
+    INTERVAL_ENDS,
+    PAIRS_OF_AN_INTERVAL,
+    Interval,
+    mean_intervals,
+    product_of_means,
+    ratio,
+)
 from infex.arrays import Floats
 from infex.checks import one_of, whole
 from infex.errors import InfexWarning, InvalidSetting
@@ -42,10 +49,12 @@ ATLAS_SEEDS = 20
 TUNING_SEEDS = 6
 FIRST_TUNING_SEED = 1_000_000  # far from all seeds that regrets are read from
 DRAWS = 1000
+TRACEBACK = "Traceback (most recent call last):"  # before the last of them is what the last was raised from
 REFUSAL = re.compile(r"^infex\.errors\.(?:NotKept|InvalidSetting|InvalidReward): (.+)$", re.MULTILINE)
 LEAST_GAIN = 0.01  # of a ratio: a difference that is surely smaller than this is none
 
 Setting = Literal["published", "tuned"]
+SETTINGS: tuple[Setting, ...] = ("published", "tuned")
 
 
 class CellKey(NamedTuple):
@@ -84,8 +93,9 @@ class Statement(NamedTuple):
 class Atlas:
     """All cells that were played, those that were `refused` with the reason, and what follows from them.
 
-    `failures` are runs that broke in any other way. Intervals of a cell are bootstrap-t; those of figures
-    that join problems are between quantiles of seeds drawn again (percentile bootstrap), for these problems.
+    `failures` are runs that broke in any other way. Intervals are bootstrap-t, but for those of `spread` (the
+    basic bootstrap) and of a rank correlation (quantiles of draws). They speak of other instances of the
+    problems that were played, and of no other problems.
     """
 
     bases: tuple[Base, ...]
@@ -156,8 +166,9 @@ class Atlas:
         words = ["infex", "lab", "atlas", "--base", base.option or base.name, "--problem", problem.option]
         words += ["--schedule", key.schedule]
         words += ["--seeds", str(len(self.seeds)), "--horizon", str(self.horizon)]
-        tuned = ["--tune", "--tuning-seeds", str(self.tuning_seeds)]
-        words += [*(tuned if key.setting == "tuned" else ["--no-tune"]), "--out", "cell"]
+        is_tuned = key.setting == "tuned" and base.is_tunable  # others reuse their published runs
+        words += ["--tune", "--tuning-seeds", str(self.tuning_seeds)] if is_tuned else ["--no-tune"]
+        words += ["--out", "cell"]
         return shlex.join(words)
 
     # Figures that join problems
@@ -172,17 +183,14 @@ class Atlas:
     def _log_regrets(self) -> Floats:
         """log mean regret, (1 + draws, problems, bases, columns): of all seeds, then of seeds drawn again.
 
-        All bases and columns of a problem share their draws, and problems have draws of their own. NaN
-        where there are no runs, or no regret.
+        All share their draws, as problems may share their instances. NaN where there are no runs, or no
+        regret.
         """
-        shape = (len(self.problems), len(self.bases), len(self.columns))
-        draws = DRAWS if len(self.seeds) >= PAIRS_OF_AN_INTERVAL else 0
-        found = np.full((1 + draws, *shape), np.nan)
+        seeds, draws = len(self.seeds), DRAWS if len(self.seeds) >= PAIRS_OF_AN_INTERVAL else 0
+        drawn = stream(0, "atlas", seeds).integers(seeds, size=(draws, seeds))
+        rows = np.concatenate([np.arange(seeds)[None], drawn])
+        found = np.full((1 + draws, len(self.problems), len(self.bases), len(self.columns)), np.nan)
         for p, problem in enumerate(self.problems):
-            rows = np.arange(len(self.seeds))[None]
-            if draws:
-                rng = stream(p, "atlas", len(self.seeds))
-                rows = np.concatenate([rows, rng.integers(len(self.seeds), size=(draws, len(self.seeds)))])
             for b, base in enumerate(self.bases):
                 for c, column in enumerate(self.columns):
                     cell = self.cells.get(CellKey(problem.name, base.name, *column))
@@ -192,12 +200,27 @@ class Atlas:
         return found
 
     def _log_regrets_of(self, schedule: str, setting: Setting = "published") -> Floats:
-        """log mean regret of one column, (1 + draws, problems, bases)."""
+        """log mean regret of one column on `common` problems, (1 + draws, problems, bases)."""
+        column = self.columns.index(self._column(schedule, setting))
+        return np.asarray(self._log_regrets[..., column][:, self.common])
+
+    def _column(self, schedule: str, setting: Setting) -> tuple[str, Setting]:
         if (schedule, setting) not in self.columns:
             raise InvalidSetting(
                 f"the atlas has no {schedule!r} at the {setting} setting; it has {self.columns}"
             )
-        return np.asarray(self._log_regrets[..., self.columns.index((schedule, setting))])
+        return schedule, setting
+
+    def _mean_ratio(self, pairs: Iterable[tuple[CellKey, CellKey]]) -> Interval:
+        """The geometric mean, over pairs of cells that both have runs, of one regret over the other.
+
+        NaN without such pairs, and where one of these cells has no regret.
+        """
+        played = [pair for pair in pairs if all(key in self.cells for key in pair)]
+        if not played:
+            return Interval(math.nan, math.nan, math.nan)
+        rows = np.array([self.cells[key].regret for pair in played for key in pair])
+        return product_of_means(rows, np.tile([1.0, -1.0], len(played)) / len(played))
 
     def _base(self, name: str) -> int:
         one_of("base", name, [base.name for base in self.bases])
@@ -205,34 +228,30 @@ class Atlas:
 
     def overall_ratio(self, base: str, schedule: str, setting: Setting = "published") -> Interval:
         """The geometric mean, over the problems that the base plays so, of regret over that of it alone."""
-        logs = (self._log_regrets_of(schedule, setting) - self._log_regrets_of(ALONE, setting))[
-            ..., self._base(base)
-        ]
-        return _geometric(logs[:, np.isfinite(logs[0])])
+        self._base(base)
+        column = self._column(schedule, setting)
+        keys = [CellKey(problem.name, base, *column) for problem in self.problems]
+        return self._mean_ratio((key, key._replace(schedule=ALONE)) for key in keys)
 
     def problem_ratio(self, problem: str, schedule: str, setting: Setting = "published") -> Interval:
         """The geometric mean, over the bases that play it so, of regret on a problem over that alone.
 
         Bases without a setting to tune are left out, so that published and tuned settings are of the same.
         """
-        names = [each.name for each in self.problems]
-        one_of("problem", problem, names)
-        logs = (self._log_regrets_of(schedule, setting) - self._log_regrets_of(ALONE, setting))[
-            :, names.index(problem)
-        ]
-        kept = np.isfinite(logs[0]) & [base.is_tunable for base in self.bases]
-        return _geometric(logs[:, kept])
+        one_of("problem", problem, [each.name for each in self.problems])
+        column = self._column(schedule, setting)
+        keys = [CellKey(problem, base.name, *column) for base in self.bases if base.is_tunable]
+        return self._mean_ratio((key, key._replace(schedule=ALONE)) for key in keys)
 
     def relative(self, base: str, schedule: str = ALONE, setting: Setting = "published") -> Interval:
         """The geometric mean, over the `common` problems, of regret over that of the first base alone.
 
         The first base is LinUCB at the theory's radius, unless others were asked for.
         """
-        logs = (
-            self._log_regrets_of(schedule, setting)[..., self._base(base)]
-            - self._log_regrets_of(ALONE)[..., 0]
-        )
-        return _geometric(logs[:, self.common])
+        self._base(base)
+        column, first = self._column(schedule, setting), self.bases[0].name
+        names = [self.problems[place].name for place in self.common]
+        return self._mean_ratio((CellKey(each, base, *column), CellKey(each, first, ALONE)) for each in names)
 
     def microseconds(self, base: str) -> float:
         """The median over problems of the time that a round of the base alone takes."""
@@ -247,6 +266,7 @@ class Atlas:
         most one would be said to gain, and one to lose. At tuned settings, bases without a setting to tune
         are left out.
         """
+        self._column(schedule, setting)
         found = {"gains": 0, "loses": 0, "cannot be told": 0}
         for problem in self.problems:
             for base in (base for base in self.bases if base.is_tunable or setting == "published"):
@@ -269,7 +289,7 @@ class Atlas:
         taken off: the estimate is 2 s^2 less the mean of the draws', and its interval the basic bootstrap's
         (Davison and Hinkley, 1997, section 5.2).
         """
-        low, high = np.quantile(self._log_regrets_of(schedule, setting)[:, self.common], (0.1, 0.9), axis=2)
+        low, high = np.quantile(self._log_regrets_of(schedule, setting), (0.1, 0.9), axis=2)
         square, *drawn = np.square(high - low).mean(axis=1).tolist()
         if not drawn or not np.isfinite(drawn).all():
             return Interval(math.exp(math.sqrt(square)), math.nan, math.nan)
@@ -282,8 +302,9 @@ class Atlas:
 
         The geometric mean over the problems that it plays: how much it explores beyond need.
         """
-        logs = (self._log_regrets_of(ALONE) - self._log_regrets_of(ALONE, "tuned"))[..., self._base(base)]
-        return _geometric(logs[:, np.isfinite(logs[0])])
+        self._base(base)
+        keys = [CellKey(problem.name, base, *self._column(ALONE, "tuned")) for problem in self.problems]
+        return self._mean_ratio((key._replace(setting="published"), key) for key in keys)
 
     def statements(self) -> list[Statement]:
         """The headline figures in words, over the `common` problems.
@@ -302,22 +323,21 @@ class Atlas:
             Statement(f"Under {schedule} they differ by a factor of", self.spread(schedule)),
             *(self._best_alone(setting) for name, setting in self.columns if name == ALONE),
         ]
-        if any(base.name == "Uniform" for base in self.bases):
-            logs = self._log_regrets_of(schedule)[:, self.common]
-            uniform = logs[..., self._base("Uniform")] - np.median(logs, axis=2)
-            words = f"The regret of uniform exploration under {schedule}, over that of the median base, is"
-            found.append(Statement(words, _geometric(uniform)))
-        gained = (self._log_regrets_of(schedule) - self._log_regrets_of(ALONE))[:, self.common]
+        tunable = [base.name for base in self.bases if base.is_tunable]
+        every = [base.name for base in self.bases]
+        if "Uniform" in every:
+            words = f"The regret of uniform exploration under {schedule}, over that of the other bases, is"
+            keys = self._common_keys(every, schedule)
+            pairs = ((key._replace(base="Uniform"), key) for key in keys if key.base != "Uniform")
+            found.append(Statement(words, self._mean_ratio(pairs)))
         words = f"With all bases at their published settings, regret under {schedule} over that alone is"
-        found.append(Statement(words, _geometric(_joined(gained))))
-        tunable = [index for index, base in enumerate(self.bases) if base.is_tunable]
+        found.append(Statement(words, self._common_ratio(every, schedule)))
         if (schedule, "tuned") in self.columns and tunable:
             words = f"With the {len(tunable)} that can be tuned at their {{}} settings, that is"
-            found.append(Statement(words.format("published"), _geometric(_joined(gained[..., tunable]))))
-            left = (self._log_regrets_of(schedule, "tuned") - self._log_regrets_of(ALONE, "tuned"))[
-                :, self.common
-            ]
-            found.append(Statement(words.format("tuned"), _geometric(_joined(left[..., tunable]))))
+            found += (
+                Statement(words.format(setting), self._common_ratio(tunable, schedule, setting))
+                for setting in SETTINGS
+            )
         if (schedule, "tuned") in self.columns and len(tunable) > 1:
             words = (
                 "The rank correlation over these bases of what tuning takes from their regret alone and what "
@@ -325,6 +345,18 @@ class Atlas:
             )
             found.append(Statement(words, self._excess_and_gain(schedule, tunable)))
         return found
+
+    def _common_keys(
+        self, bases: Iterable[str], schedule: str, setting: Setting = "published"
+    ) -> list[CellKey]:
+        """The cells of some bases on the `common` problems."""
+        names = [self.problems[place].name for place in self.common]
+        return [CellKey(problem, base, schedule, setting) for problem in names for base in bases]
+
+    def _common_ratio(self, bases: Iterable[str], schedule: str, setting: Setting = "published") -> Interval:
+        """The geometric mean, over some bases and the `common` problems, of regret over that alone."""
+        keys = self._common_keys(bases, schedule, setting)
+        return self._mean_ratio((key, key._replace(schedule=ALONE)) for key in keys)
 
     def _best_alone(self, setting: Setting) -> Statement:
         """Which base has the least regret alone, by the point estimate of `relative`."""
@@ -334,15 +366,16 @@ class Atlas:
         words = f"Alone at {setting} settings, {best} has the least regret, in multiples of {unit}:"
         return Statement(words, figures[best])
 
-    def _excess_and_gain(self, schedule: str, bases: list[int]) -> Interval:
+    def _excess_and_gain(self, schedule: str, bases: Sequence[str]) -> Interval:
         """Spearman's correlation over bases of log excess and log gain, each a mean over common problems.
 
         NaN where all bases are best as published.
         """
         from scipy.stats import rankdata
 
+        places = [self._base(name) for name in bases]
         alone, tuned, scheduled = (
-            logs[:, self.common].mean(axis=1)[:, bases]
+            logs.mean(axis=1)[:, places]
             for logs in (
                 self._log_regrets_of(ALONE),
                 self._log_regrets_of(ALONE, "tuned"),
@@ -352,7 +385,10 @@ class Atlas:
         ranks = [rankdata(each, axis=1) for each in (alone - tuned, alone - scheduled)]
         apart, other = (each - each.mean(axis=1, keepdims=True) for each in ranks)
         sizes = np.sqrt(np.sum(apart**2, axis=1) * np.sum(other**2, axis=1))
-        return _interval(np.sum(apart * other, axis=1) / np.where(sizes > 0.0, sizes, np.nan))
+        value, *drawn = (np.sum(apart * other, axis=1) / np.where(sizes > 0.0, sizes, np.nan)).tolist()
+        if not drawn or not np.isfinite(drawn).all():
+            return Interval(value, math.nan, math.nan)
+        return Interval(value, *map(float, np.quantile(drawn, INTERVAL_ENDS)))
 
     # Files
 
@@ -371,8 +407,10 @@ class Atlas:
         return rows
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Writes `atlas.html` and `atlas.csv` into a folder; the files."""
+        """Writes `atlas.html` and `atlas.csv` into a folder, which is made if it is missing; the files."""
         from infex.lab.bases.page import atlas_page
+
+        Path(folder).mkdir(parents=True, exist_ok=True)
 
         text, rows = io.StringIO(), self.table()
         writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
@@ -382,26 +420,6 @@ class Atlas:
         for path, content in files.items():
             replace(path, content.encode())
         return list(files)
-
-
-def _joined(logs: Floats) -> Floats:
-    """Figures of problems and bases in one row for each draw."""
-    return logs.reshape(len(logs), -1)
-
-
-def _geometric(logs: Floats) -> Interval:
-    """exp of the mean of logarithms in a row, (1 + draws, logarithms), with its interval."""
-    if not logs.shape[1]:
-        return Interval(math.nan, math.nan, math.nan)
-    return _interval(np.exp(logs.mean(axis=1)))
-
-
-def _interval(figures: Floats) -> Interval:
-    """The first figure, and the quantiles of the others, which are its draws; NaN where there are none."""
-    value, drawn = float(figures[0]), figures[1:]
-    if not drawn.size or not np.isfinite(drawn).all():
-        return Interval(value, math.nan, math.nan)
-    return Interval(value, *map(float, np.quantile(drawn, INTERVAL_ENDS)))
 
 
 # Playing it
@@ -538,7 +556,8 @@ class _AtlasRuns:
             warnings.simplefilter("ignore", InfexWarning)  # rare exploration is what is on trial
             warnings.filterwarnings("ignore", r"\d+ of \d+ runs failed", RuntimeWarning)
             results = sweep.run(out=out, **self._run)
-        self.failures += (each for each in results.failures if not REFUSAL.search(each["traceback"]))
+        refusals = _refusals(results, len(seeds))
+        self.failures += (each for each in results.failures if each["policy"] not in refusals)
         return results
 
     def _add(self, key: CellKey, expression: str, results: Results) -> None:
@@ -558,11 +577,19 @@ class _AtlasRuns:
                 1e6 * float(np.median(results.seconds(where, name))) / self._horizon,
             )
             return
-        for failure in results.failures:
-            refusal = REFUSAL.search(failure["traceback"])
-            if failure["policy"] == name and refusal is not None:
-                self.refused[key] = refusal.group(1)
-                return
+        reason = _refusals(results, len(self._seeds)).get(name)
+        if reason is not None:
+            self.refused[key] = reason
+
+
+def _refusals(results: Results, seeds: int) -> dict[str, str]:
+    """The policies all of whose runs refused to be played, and the reason of the last."""
+    reasons: dict[str, list[str]] = {}
+    for failure in results.failures:
+        refusal = REFUSAL.search(failure["traceback"].rpartition(TRACEBACK)[2])
+        if refusal is not None:
+            reasons.setdefault(failure["policy"], []).append(refusal.group(1))
+    return {policy: some[-1] for policy, some in reasons.items() if len(some) == seeds}
 
 
 def _regret(results: Results, name: str) -> Floats:

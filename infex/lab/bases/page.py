@@ -52,12 +52,14 @@ def _introduction(atlas: Atlas) -> str:
         if atlas.tuned_schedules
         else ""
     )
+    own = ", and of a base of your own the first that you gave" if any(b.option for b in atlas.bases) else ""
     return (
-        f"<p>{len(atlas.bases)} bases, each alone and under {len(atlas.schedules)} schedules, on "
-        f"{len(atlas.problems)} problems: {len(atlas.seeds)} instances of each, {atlas.horizon:,} rounds, "
-        "paired by instance and noise. Published settings are those of the base's paper, or of its theory."
-        f"</p><p>Intervals are of 95 %.{tuned} A base without runs on a problem has refused it, and the "
-        "section of the problem says why.</p>"
+        f"<p>Bases: {len(atlas.bases)}. Schedules, beside each base alone: {len(atlas.schedules)}. Problems: "
+        f"{len(atlas.problems)}. Instances of each: {len(atlas.seeds)}. Rounds: {atlas.horizon:,}. All is "
+        "paired by instance and noise. Published settings are those of the base's paper, or of its theory"
+        f"{own}.</p><p>Intervals are of 95 %, by the bootstrap over instances: they speak of these problems, "
+        f"and of no others.{tuned} A base without runs on a problem has refused it, and the section of the "
+        "problem says why.</p>"
     )
 
 
@@ -65,7 +67,7 @@ def _failures(atlas: Atlas) -> str:
     if not atlas.failures:
         return ""
     first = atlas.failures[0]
-    words = f"{len(atlas.failures)} runs failed; the first was {first['run']}: {last_line(first)}"
+    words = f"Runs that failed: {len(atlas.failures)}. The first was {first['run']}: {last_line(first)}"
     return f"<p><b>{escape(words)}</b></p>"
 
 
@@ -78,8 +80,8 @@ def _statements(atlas: Atlas) -> str:
     names = escape("; ".join(atlas.problems[index].name for index in atlas.common))
     note = "<p>The best of many looks better than it is; the table of bases has all.</p>" if items else ""
     return (
-        f"<p>On the {len(atlas.common)} problems that all bases play ({names}), as geometric means over "
-        f"them:</p><ul>{items}</ul>{note}"
+        f"<p>On all problems that all bases play ({names}), as geometric means over them:</p>"
+        f"<ul>{items}</ul>{note}"
     )
 
 
@@ -109,13 +111,11 @@ def _heat(title: str, columns: list[str], rows: list[str], ratios: list[list[Int
         "middle": 1,
         "columns": columns,
         "rows": rows,
-        "values": [
-            rounded(
-                math.nan if each is None else min(max(each.value, LEAST_SHOWN), MOST_SHOWN) for each in row
-            )
-            for row in ratios
-        ],
+        "values": [rounded(math.nan if each is None else each.value for each in row) for row in ratios],
         "texts": [["" if each is None else f"{each.value:.2f}" for each in row] for row in ratios],
+        "says": [
+            ["no runs" if each is None else _plain(each) or "no regret" for each in row] for row in ratios
+        ],
     }
     return chart(shown)
 
@@ -167,18 +167,18 @@ def _tuning(atlas: Atlas) -> list[str]:
     drawn = chart(
         {
             "title": f"What tuning and {schedule} take from the regret of each base",
-            "hint": "To the right: bases that explore far beyond need. At the top: those that gain much.",
+            "hint": "To the right: bases that explore far beyond need. Further down: those that gain more.",
             "x": {"label": "regret alone: published over tuned", "log": True},
-            "y": {"label": f"regret alone over that under {schedule}", "log": True},
+            "y": {"label": f"regret under {schedule} over that alone", "log": True},
             "series": [
                 {
                     "name": "bases",
                     "shape": "dots",
                     "names": [name for name, *_ in dots],
                     "x": rounded(excess.value for _, excess, _ in dots),
-                    "y": rounded(1.0 / ratio.value for *_, ratio in dots),
-                    "low": rounded(1.0 / ratio.high for *_, ratio in dots),
-                    "high": rounded(1.0 / ratio.low for *_, ratio in dots),
+                    "y": rounded(ratio.value for *_, ratio in dots),
+                    "low": rounded(ratio.low for *_, ratio in dots),
+                    "high": rounded(ratio.high for *_, ratio in dots),
                 }
             ],
         }
@@ -208,18 +208,22 @@ def _chosen(atlas: Atlas) -> str:
     """How often each setting was chosen."""
     rows = []
     for base in (base for base in atlas.bases if base.is_tunable):
-        row = [breakable(base.name)]
+        row = [breakable(base.name), str(len(base.settings))]
         for schedule in atlas.tuned_schedules:
             keys = [CellKey(problem.name, base.name, schedule, "tuned") for problem in atlas.problems]
             counts = Counter(atlas.cells[key].expression for key in keys if key in atlas.cells)
             words = (f"{setting} on {counts[setting]}" for setting in base.settings if counts[setting])
             row.append("<br>".join(map(escape, words)))
         rows.append(row)
-    heads = ("base", *(f"chosen {escape(name)}, on so many problems" for name in atlas.tuned_schedules))
+    heads = (
+        "base",
+        "tried",
+        *(f"chosen {escape(name)}, on so many problems" for name in atlas.tuned_schedules),
+    )
     return (
         "<h3>Settings that were chosen</h3>"
-        "<p>As many settings were tried of each base that is listed here, with the same seeds.</p>"
-        + table(heads, rows, texts=range(1, len(heads)))
+        "<p>Of as many as were tried of each base, all with the same seeds.</p>"
+        + table(heads, rows, texts=range(2, len(heads)))
     )
 
 
@@ -307,11 +311,13 @@ def _problem(atlas: Atlas, problem: Problem) -> list[str]:
                 continue
             name = f"cell-{len(commands)}-{atlas.problems.index(problem)}"
             commands.append(f'<li id="{name}"><code>{escape(atlas.command(key))}</code></li>')
-            cell, regret = atlas.cells[key], atlas.regret(key)
-            more = ""
+            cell, words = atlas.cells[key], [f'<a href="#{name}">{_whole(atlas.regret(key))}</a>']
+            if key.schedule != ALONE and key._replace(schedule=ALONE) in atlas.cells:
+                compared = _text(atlas.regret_ratio(key))
+                words += [f"<small>{compared} of that alone</small>"] if compared else []
             if not math.isnan(cell.deviations):
-                more = f"<br><small>{cell.calls:.2%} calls, {cell.deviations:.2%} deviations</small>"
-            row.append(f'<a href="#{name}">{_whole(regret)}</a>{more}')
+                words.append(f"<small>{cell.calls:.2%} calls, {cell.deviations:.2%} deviations</small>")
+            row.append("<br>".join(words))
         rows.append(row)
     heads = ("base", *(f"{escape(schedule)}, {setting}" for schedule, setting in atlas.columns))
     learnt = f", learnt by <code>{escape(problem.estimator)}</code>" if problem.estimator else ""
@@ -325,21 +331,27 @@ def _problem(atlas: Atlas, problem: Problem) -> list[str]:
     )
     return [
         f"<h2>{escape(problem.name)}</h2>",
-        f"<p><code>{escape(problem.environment)}</code>{learnt}. Mean regret with its interval; each figure "
-        "leads to the command that plays its runs again.</p>",
+        f"<p><code>{escape(problem.environment)}</code>{learnt}. Mean regret with its interval, which "
+        "leads to the command that plays its runs again, and its ratio to that of the base alone at the same "
+        "setting.</p>",
         table(heads, rows),
         refusals,
         f"<details><summary>Commands</summary><ol>{''.join(commands)}</ol></details>",
     ]
 
 
-def _text(figure: Interval) -> str:
-    """A ratio with its interval."""
+def _plain(figure: Interval) -> str:
+    """A ratio with its interval, as plain text; none where there is no ratio."""
     if math.isnan(figure.value):
         return ""
-    if math.isnan(figure.low):
-        return f"{figure.value:.2f}"
-    return f'{figure.value:.2f} <span class="interval">[{figure.low:.2f}, {figure.high:.2f}]</span>'
+    ends = "" if math.isnan(figure.low) else f" [{figure.low:.2f}, {figure.high:.2f}]"
+    return f"{figure.value:.2f}{ends}"
+
+
+def _text(figure: Interval) -> str:
+    """A ratio with its interval, as HTML."""
+    value, bracket, ends = _plain(figure).partition(" [")
+    return f'{value} <span class="interval">[{ends}</span>' if bracket else value
 
 
 def _whole(regret: Interval) -> str:
