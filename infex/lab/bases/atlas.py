@@ -51,6 +51,7 @@ FIRST_TUNING_SEED = 1_000_000  # far from all seeds that regrets are read from
 DRAWS = 1000
 TRACEBACK = "Traceback (most recent call last):"  # before the last of them is what the last was raised from
 REFUSAL = re.compile(r"^infex\.errors\.(?:NotKept|InvalidSetting|InvalidReward): (.+)$", re.MULTILINE)
+FEWEST_RANKED = 4  # bases: the ranks of fewer correlate by chance
 LEAST_GAIN = 0.01  # of a ratio: a difference that is surely smaller than this is none
 
 Setting = Literal["published", "tuned"]
@@ -338,7 +339,7 @@ class Atlas:
                 Statement(words.format(setting), self._common_ratio(tunable, schedule, setting))
                 for setting in SETTINGS
             )
-        if (schedule, "tuned") in self.columns and len(tunable) > 1:
+        if (schedule, "tuned") in self.columns and len(tunable) >= FEWEST_RANKED:
             words = (
                 "The rank correlation over these bases of what tuning takes from their regret alone and what "
                 f"{schedule} takes from it at published settings is"
