@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 import warnings
 from pathlib import Path
@@ -616,6 +617,8 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
             {"horizon": 9, "arms": [[1.0, 2.0], [0.5, 1e200]]},
             r"up to 1e\+100, got 1e\+200 in row 1, column 1",
         ),
+        ({"horizon": 9, "arms": [[math.nan, 1.0]]}, r"finite numbers up to 1e\+100, got nan in row 0, column 0"),
+        ({"horizon": 9, "arms": [[0.5, 1.0]]}, r"two or more rows of numbers, got shape \(1, 2\)"),
         ({"horizon": 9, "arms": [[1.0, 2.0], [1.0, 2.0]]}, "all 2 arms are alike"),
         ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": "log.csv"}, "a pair: arms and their rewards"),
         ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": ([0], ["x"])}, "logged rewards must be numbers"),
