@@ -26,11 +26,11 @@ from infex.checks import safe_repr, whole
 from infex.errors import InvalidSetting
 from infex.lab.environments import Instance
 from infex.lab.planner.beliefs import Problems
-from infex.lab.simulation import play_many
+from infex.lab.simulation import Run, play_many
 from infex.lab.simulation.simulator import cores
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
-from infex.policies.base import asks_for_problem, resolve_defaults
-from infex.policies.controls import Control, budget
+from infex.policies.base import for_problem, policy_info, resolve_defaults
+from infex.policies.controls import Control, Limited, budget
 from infex.policies.doubt import doubtful, ledger
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 from infex.schedules.base import has
@@ -125,13 +125,15 @@ def candidates(
     warm: bool = False,
     bases: object = None,
     schedules: object = None,
+    problem: Instance | None = None,
 ) -> list[Candidate]:
     """Each base with each schedule of at most `most` explorations and both data modes, the rarest first.
 
-    Schedules that look at the data come last, and with shared data alone, which they read themselves.
-    `bases` and `schedules` are a user's, in the place of infex's own. Where runs begin with what a log has
-    taught (`warm`), no exploration at all is a candidate too, and infex's own that look at the data are not:
-    such runs do not begin with a log.
+    Schedules that look at the data come last, and with shared data alone, which they read themselves. A base
+    that needs data of its own has these alone. `bases` and `schedules` are a user's, in the place of infex's
+    own; a base that would set itself by a `problem`, one of those to play, is refused. Where runs begin with
+    what a log has taught (`warm`), no exploration at all is a candidate too, and infex's own that look at the
+    data are not: such runs do not begin with a log.
     """
     timed = _schedules(schedules, horizon, most, noise, warm)
     if not timed and not warm:
@@ -140,19 +142,21 @@ def candidates(
             "without any, there is nothing to plan but infex.Greedy()"
         )
     grid = [Candidate(Greedy(), 0)] if warm else []
-    tried = _bases(bases, horizon, noise, bound)
+    tried = _bases(bases, horizon, noise, bound, problem)
     for place_in_line, (count, name, schedule) in enumerate(timed):
         # those that look at the data have no number of explorations by which another would be next to them
         rank = place_in_line if count is not None else len(timed) + 2 * place_in_line
         for family, scale, label, base in tried:
             places = tuple((family, rank, scale, place) for place in range(len(TRIED_DATA)))
-            if count is None:
-                grid.append(Candidate(Infex(base, schedule), None, f"Infex({label}, {name})", places[:1]))
-                continue
             if count == horizon:
                 grid.append(Candidate(base, count, label, places))
                 continue
-            for data, place in zip(TRIED_DATA, places, strict=True):
+            modes = list(zip(TRIED_DATA, places, strict=True))
+            if policy_info(base).needs_own_data:
+                modes = modes[1:]
+            elif count is None:
+                modes = modes[:1]
+            for data, place in modes:
                 try:
                     policy = Infex(base, schedule, data=data)
                 except InvalidSetting:
@@ -180,7 +184,9 @@ def candidates(
     return grid
 
 
-def _bases(given: object, horizon: int, noise: float, bound: float) -> list[tuple[str, int, str, Policy]]:
+def _bases(
+    given: object, horizon: int, noise: float, bound: float, problem: Instance | None
+) -> list[tuple[str, int, str, Policy]]:
     """The bases to try, each with its family and the rank of its scale in the grid, and its label.
 
     Without any given they are LinUCB and LinTS with several scales of the radius.
@@ -199,10 +205,10 @@ def _bases(given: object, horizon: int, noise: float, bound: float) -> list[tupl
                 f"a base explores whenever it is asked, and the planner looks for its schedule: {label} has "
                 "one already; give its base in bases, and its schedule in schedules"
             )
-        if asks_for_problem(base):
+        if problem is not None and for_problem(base, problem, horizon) is not base:
             raise InvalidSetting(
                 f"the base {label} sets itself by the horizon and the true problem (for_problem), which a "
-                "plan must not know: give one whose settings are fixed"
+                "plan must not know: give one whose settings are fixed, the horizon among them"
             )
         return f"own {label}", 0, label, resolve_defaults(base, delta_at(horizon))
 

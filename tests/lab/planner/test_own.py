@@ -246,6 +246,25 @@ def test_infexs_own_candidates_look_at_the_data_in_units_of_the_noise() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("base", "schedules"),
+    [
+        ("PhasedElimination", ["every(50)", "ledger(1)"]),
+        ("SupLinUCB(delta=0.01, horizon=300)", ["every(50)"]),
+        ("EXP2(rate=0.05)", ["every(50)"]),
+    ],
+)
+def test_bases_that_need_data_of_their_own_are_tried_with_these_alone(
+    base: str, schedules: list[str]
+) -> None:
+    found = plan(np.eye(3), bases=[base], schedules=schedules, **BRIEF | {"horizon": 100})
+    assert {each.expression for each in found.candidates} == {
+        f"Infex({base}, {schedule}, data=own)" for schedule in schedules
+    }
+    assert isinstance(found.policy, infex.Infex)
+    assert found.policy.data == "own"
+
+
 def test_a_base_without_a_delta_has_that_of_the_horizon_in_short_runs_too() -> None:
     (first, *_) = race.candidates(8000, 1.0, 1.0, 8000, bases=["LinUCB"], schedules=["every(20)"])
     assert isinstance(first.policy, infex.Infex)
@@ -267,7 +286,9 @@ def test_a_base_without_a_delta_has_that_of_the_horizon_in_short_runs_too() -> N
         ({"bases": ["LinUBC"]}, "unknown name 'LinUBC'"),
         ({"bases": [Curious]}, "got the class Curious"),
         ({"bases": ["Infex(LinUCB, every(5))"]}, "has one already; give its base in bases"),
-        ({"bases": ["ExploreThenCommit"]}, "sets itself by the horizon"),
+        ({"bases": ["ExploreThenCommit"]}, "ExploreThenCommit sets itself by the horizon"),
+        ({"bases": ["SupLinUCB"]}, "settings are fixed, the horizon among them"),
+        ({"bases": ["OLSBandit(preset=paper)"]}, "sets itself by the horizon"),
         ({"bases": [Curious(), Curious()]}, "two candidates are called .*Curious.* under names"),
         ({"schedules": []}, "schedules must name at least one schedule"),
         ({"schedules": ["LinUCB"]}, "a schedule is one of"),
