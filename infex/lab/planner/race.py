@@ -215,6 +215,29 @@ def _bases(
     return _tried("bases", given, "policy", default, own)
 
 
+def limit_of(schedule: Schedule | Control, horizon: int) -> int:
+    """The most rounds of the horizon in which a schedule can explore, whatever the data are.
+
+    >>> limit_of(budget(ledger(0.1), 20), 10_000), limit_of(doubtful(every(20)), 10_000)
+    (20, 500)
+    """
+    limit = horizon
+    while isinstance(schedule, Control):
+        if isinstance(schedule, Limited):
+            limit = min(limit, schedule.limit * math.ceil(horizon / (schedule.window or horizon)))
+        schedule = schedule.schedule
+    return min(limit, schedule.count(horizon)) if has(schedule, "count") else limit
+
+
+def may_end(schedule: Schedule | Control) -> bool:
+    """Can the data end a schedule for good? A budget of explorations is no such end: its limit is known."""
+    while isinstance(schedule, Control):
+        if type(schedule).ends is not Control.ends and not isinstance(schedule, Limited):
+            return True
+        schedule = schedule.schedule
+    return False
+
+
 class TriedSchedule(NamedTuple):
     """A schedule to try, its label, and how many rounds of the horizon explore: None if the data decide."""
 
@@ -232,8 +255,7 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
     """
 
     def by_data(schedule: Control, label: str) -> TriedSchedule:
-        planned: Any = schedule.planned
-        if has(planned, "count") and planned.count(horizon) <= most:
+        if limit_of(schedule, horizon) <= most:
             return TriedSchedule(None, label, schedule)
         return TriedSchedule(None, f"budget({label}, {most})", budget(schedule, most))
 
@@ -400,14 +422,14 @@ class Pool:
     """Problems of one source and seed; those of another `place` are others, with other noise.
 
     Explorations that the data decide on are counted as those of a whole `horizon`: where fewer rounds were
-    played they go on at the same rate, up to the `most` that are allowed.
+    played they go on at the same rate, up to the limits of the schedule. One that may end has ended if the
+    later half of the rounds had none.
     """
 
     source: Problems
     seed: int
     place: int = 0
     horizon: int | None = None
-    most: float = math.inf
     drawn: list[Instance] = field(default_factory=list, repr=False)
 
     @property
@@ -429,17 +451,28 @@ class Pool:
             return
         begun = time.thread_time(), time.monotonic()
         seeds = range(self.first + kept, self.first + problems)  # two problems may be alike, not their noise
-        runs = play_many(
-            missing, candidate.policy, rounds, seeds,
-            penalty=self.source.penalty, workers=workers, paired=True, learnt=self.source.learnt,
-        )  # fmt: skip
+
+        def runs_of(length: int) -> list[Run]:
+            return play_many(
+                missing, candidate.policy, length, seeds,
+                penalty=self.source.penalty, workers=workers, paired=True, learnt=self.source.learnt,
+            )  # fmt: skip
+
+        runs = runs_of(rounds)
+        counts, horizon = np.array([run.explored for run in runs], dtype=float), self.horizon or rounds
+        if candidate.planned is None and rounds < horizon and isinstance(candidate.policy, Infex):
+            schedule = candidate.policy.schedule
+            ended = np.zeros(counts.size, dtype=bool)
+            if may_end(schedule):
+                ended = counts == [run.explored for run in runs_of(rounds // 2)]
+            most = limit_of(schedule, horizon)
+            counts = np.where(ended, counts, np.minimum(counts * (horizon / rounds), most))
         spent = time.thread_time() - begun[0] if workers == 1 else workers * (time.monotonic() - begun[1])
         candidate.seconds, candidate.rounds = spent / len(missing), rounds
         shares = [run.different / run.explored if run.different is not None and run.explored else math.nan
                   for run in runs]  # fmt: skip
         candidate.different = np.concatenate([candidate.different[:kept], shares])
-        counts = np.array([run.explored for run in runs]) * ((self.horizon or rounds) / rounds)
-        candidate.counts = np.concatenate([candidate.counts[:kept], np.minimum(counts, self.most)])
+        candidate.counts = np.concatenate([candidate.counts[:kept], counts])
         candidate.record(
             np.concatenate([candidate.regret[:kept], [run.regret for run in runs]]),
             np.concatenate([candidate.cost[:kept], [run.regret_exploring for run in runs]]),
@@ -482,11 +515,10 @@ class Race:
         seed: int = 0,
         workers: int | None = None,
         max_cost: float = math.inf,
-        most: float = math.inf,
         factor: float,
         seconds: float,
     ) -> None:
-        self.pool = Pool(source, seed, horizon=horizon, most=most)
+        self.pool = Pool(source, seed, horizon=horizon)
         self.horizon = horizon
         self.entered = self.alive = self.fit = self.levels = list(entered)
         self.workers = cores() if workers is None else whole("workers", workers, least=1)
