@@ -272,12 +272,16 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
     if most >= 1 and noise > 0.0 and not warm:
         adaptive: list[Control] = [ledger(limit * noise, noise=noise) for limit in TRIED_LIMITS]
         adaptive += [doubtful(each, noise=noise) for each in TRIED_IN_DOUBT]
-        default += [by_data(each, registry.label_of(each)) for each in adaptive]
+        default += [
+            by_data(each, registry.label_of(each)) for each in adaptive if limit_of(each, horizon) >= 1
+        ]
 
     def own(schedule: Any, label: str) -> TriedSchedule:
         if isinstance(schedule, Control):
-            return by_data(schedule, label)
-        if has(schedule, "count"):
+            count = limit_of(schedule, horizon)
+            if min(count, most) >= 1:
+                return by_data(schedule, label)
+        elif has(schedule, "count"):
             count = whole(f"count({horizon}) of {label}", schedule.count(horizon), least=0)
         else:
             count = sum(bool(schedule.explores(t)) for t in range(1, horizon + 1))
@@ -285,7 +289,8 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
             limit = (
                 f"and max_share or max_count allows {most}" if count else "so it is not a schedule to plan"
             )
-            raise InvalidSetting(f"{label} explores in {count:,} of {horizon:,} rounds, {limit}")
+            verb = "can explore" if isinstance(schedule, Control) else "explores"
+            raise InvalidSetting(f"{label} {verb} in {count:,} of {horizon:,} rounds, {limit}")
         return TriedSchedule(count, label, schedule)
 
     return sorted(

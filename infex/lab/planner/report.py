@@ -23,7 +23,7 @@ from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candida
 from infex.lab.text import paragraph, text_table
 from infex.pages import breakable, chart, rounded, shell, table
 from infex.policies import Greedy, Infex, Policy
-from infex.policies.controls import Control
+from infex.policies.controls import Control, Limited, Paused
 from infex.schedules.base import has
 
 if TYPE_CHECKING:
@@ -285,6 +285,8 @@ class Plan:
         words = f"{self.explorations:,} of {self.horizon:,} rounds explore ({share}"
         if figures.most != self.explorations:
             words += f" in the mean, and {figures.most:,} on the problem with most"
+        if figures.most == 0 and isinstance(self.policy, Infex):
+            words += "; it never explored on these problems"
         if figures.projected:
             words += f", if it goes on as in the first {self.rounds:,}"
         return f"{words}), {self.when}"
@@ -476,7 +478,7 @@ def rounds_of(policy: Policy, horizon: int) -> str:
     if not isinstance(policy, Infex):
         return "in every round"
     schedule: Any = policy.schedule
-    if isinstance(schedule, Control):
+    if reads_data(schedule):
         return f"where the data leave doubt, by {registry.label_of(schedule)}, which no regret bound covers"
     if not (has(schedule, "when") and has(schedule, "count")):
         return f"in the rounds of {registry.label_of(schedule)}"
@@ -484,6 +486,20 @@ def rounds_of(policy: Policy, horizon: int) -> str:
     first = [f"{schedule.when(n):,}" for n in range(1, min(count, 4) + 1)]
     last = f", ..., {schedule.when(count):,}" if count > 4 else ""
     return f"in rounds {', '.join(first)}{last}"
+
+
+def reads_data(schedule: object) -> bool:
+    """Do the data decide in which rounds it explores? A limit or a pause by the round does not read them.
+
+    >>> from infex import budget, every, guarded, paused
+    >>> reads_data(paused(every(5), every(10))), reads_data(budget(guarded(every(5), 1.0), 3))
+    (False, True)
+    """
+    while isinstance(schedule, Control):
+        if not isinstance(schedule, Limited | Paused):  # a user's own may read what it likes
+            return True
+        schedule = schedule.schedule
+    return False
 
 
 def reasons(evaluation: Evaluation) -> str:
