@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -326,8 +327,51 @@ def test_too_few_seeds_have_no_interval_and_still_a_page(tmp_path: Path) -> None
     found = small(seeds=5)
     assert "too few seeds" in worst_case_page(found)
     assert text_rows(found)[1][3] == "too few seeds"
+    assert "2 of 2 cells have no interval: too few seeds" in worst_case_page(found)
+    assert "agree with the floor" not in worst_case_page(found)
+    assert "Late slopes of <code>LinUCB</code>: too few seeds: power(0.5)" in worst_case_page(found)
     write_worst_cases(found, tmp_path)
     assert json.loads((tmp_path / "worst-case.json").read_text())["cells"][0]["low"] is None
+
+
+@pytest.mark.usefixtures("_quick")
+def test_cells_agree_with_the_floor_where_they_have_intervals() -> None:
+    found = small()
+    assert "2 of 2 cells agree with the floor" in worst_case_page(found)
+    assert "no interval" not in worst_case_page(found)
+    first, last = found.cells
+    mixed = replace(found, cells=(first._replace(low=math.nan, high=math.nan), last))
+    assert "1 of 1 cells agree with the floor" in worst_case_page(mixed)
+    assert "1 of 2 cells have no interval" in worst_case_page(mixed)
+    below = replace(found, cells=(first._replace(low=0.0, high=0.5 * first.floor), last))
+    assert "1 of 2 cells agree with the floor" in worst_case_page(below)
+
+
+@pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize(
+    ("seeds", "horizons", "hint"),
+    [
+        (20, [20, 40, 80], "intervals over fresh seeds alone, as two horizons have no scatter"),
+        (20, [10, 20, 40, 60, 80], "hull of both intervals"),
+        (3, [20, 40, 80], "without intervals, for too few seeds"),
+    ],
+)
+def test_slopes_are_drawn_with_the_intervals_that_there_are(
+    seeds: int, horizons: list[int], hint: str
+) -> None:
+    found = small(schedules=["power([0.3, 0.6])"], horizons=horizons, seeds=seeds)
+    chart = embedded(worst_case_page(found))[1]
+    assert chart["hint"].endswith(f"; {hint}.")
+    drawn = chart["series"][0]
+    lates = [each.late for each in found.slopes]
+    if seeds == 3:
+        assert drawn["low"] == drawn["high"] == [None, None]
+    elif len(horizons) == 3:
+        assert drawn["low"] == pytest.approx([each.low for each in lates], rel=1e-4)
+        assert drawn["high"] == pytest.approx([each.high for each in lates], rel=1e-4)
+    else:
+        assert drawn["low"] == pytest.approx([each.least for each in lates], rel=1e-4)
+        assert drawn["high"] == pytest.approx([each.most for each in lates], rel=1e-4)
 
 
 def infex(*words: str) -> Result:
