@@ -102,10 +102,11 @@ def worst_case(
     from infex.lab.reports.worst_case import text_rows, write_worst_cases
 
     begun = time.perf_counter()
-    folder_for(out)
     chosen = bases or search.BASES, schedules or search.SCHEDULES, horizons or search.horizons_to(longest)
+    steps = search.steps_of(*chosen)  # refuses what does not fit, before the folder is made
+    folder_for(out)
     found = _with_progress(
-        search.steps_of(*chosen),
+        steps,
         lambda step: search.worst_cases(*chosen, seeds, seed=seed, workers=workers, listener=step),
     )
     write_worst_cases(found, out)

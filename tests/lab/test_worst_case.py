@@ -236,6 +236,18 @@ def test_a_listener_hears_as_often_as_is_said() -> None:
     assert names[-1] == "LinUCB, power(0.6), T = 100"
 
 
+@pytest.mark.usefixtures("_quick")
+def test_bases_and_schedules_may_have_names() -> None:
+    """Two functions without a name look alike; one of them was left out without a word."""
+    alike = [from_count(lambda t: t**0.3), from_count(lambda t: t**0.9)]
+    with pytest.raises(InvalidSetting, match=r"stands 2 times among the schedules; a dict gives them names"):
+        small(schedules=alike)
+    found = small(schedules=dict(zip(["rare", "often"], alike, strict=True)), bases={"mine": "LinUCB"})
+    assert {(each.base, each.schedule) for each in found.cells} == {("mine", "rare"), ("mine", "often")}
+    rare, often = (found.of("mine", name)[-1] for name in ("rare", "often"))
+    assert (rare.explorations, often.explorations) == (3, 63)
+
+
 class Alternate:
     """A schedule that has no count."""
 
@@ -252,6 +264,7 @@ class Alternate:
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"bases": []}, "needs at least one policy, got none"),
         ({"schedules": []}, "needs at least one schedule, got none"),
+        ({"bases": ["LinUCB(scale=[0.1, 0.3])", "LinUCB(scale=0.3)"]}, "stands 2 times among the bases"),
         (
             {"schedules": [Alternate()]},
             "explorations f\\(T\\) must be known beforehand, .*Alternate.* has none",
@@ -401,10 +414,15 @@ def test_the_command_writes_a_page_and_prints_a_table_or_json(tmp_path: Path) ->
         (["--schedule", "LinUCB"], "a schedule is one of"),
         (["--base", "every(5)"], "a policy is one of"),
         (["--seeds", "0"], "0 is not in the range"),
+        (["--schedule", "ledger(1)"], "name a fixed schedule"),
+        (["--schedule", "every(5)", "--schedule", "every([5, 6])"], "every(5) stands 2 times"),
     ],
 )
-def test_the_command_refuses_in_one_line(words: list[str], message: str, tmp_path: Path) -> None:
-    refused = infex(*words, "--out", str(tmp_path))
+def test_the_command_refuses_in_one_line_and_makes_no_folder(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
+    refused = infex(*words, "--out", str(tmp_path / "map"))
+    assert not (tmp_path / "map").exists()
     assert refused.exit_code == 2
     assert message in refused.output
     assert "Traceback" not in refused.output
