@@ -27,6 +27,7 @@ from infex.lab.simulation import Run, play_many
 from infex.lab.specs import Named, named
 from infex.lab.theory import worst_case_bound
 from infex.policies import Infex, Policy
+from infex.policies.base import policy_info
 from infex.registry import stream_name
 from infex.schedules.base import has
 from infex.schedules.counted import Counted, Logarithmic, Power
@@ -387,16 +388,15 @@ def worst_cases(
 ) -> WorstCases:
     """The map of worst regret: every base with every schedule at every horizon.
 
-    `bases` and `schedules` are texts or objects; without `horizons` there are two to a decade from 100 to
-    100,000. First, all schedules of a base are searched at length at two short horizons, from random
-    instances of all `families`. What was worst there, with gaps scaled, is where the searches of all horizons
-    start, so that no horizon is searched better than another. What these find is exchanged: the worst of each
-    schedule is tried with all schedules of the base. What is worst then is judged on so many fresh `seeds`.
-    The `listener` hears a name before each search. Equal for equal `seed`, with any number of `workers`.
+    `bases` and `schedules` are texts or objects, or dicts of their names; without `horizons` there are two to
+    a decade from 100 to 100,000. A base that needs data of its own has them (`data="own"`). First, all
+    schedules of a base are searched at length at two short horizons, from random instances of all `families`.
+    What was worst there, with gaps scaled, is where the searches of all horizons start, so that no horizon is
+    searched better than another. What these find is exchanged: the worst of each schedule is tried with all
+    schedules of the base. What is worst then is judged on so many fresh `seeds`. The `listener` hears a name
+    before each search. Equal for equal `seed`, with any number of `workers`.
     """
-    rounds = sorted({whole("horizon", each, least=2) for each in horizons} or horizons_to(LONGEST_HORIZON))
-    if len(rounds) < 2:
-        raise InvalidSetting(f"a slope needs at least two horizons, got {rounds[0]:,} alone")
+    players_of_bases, rounds = _players(bases, schedules), _rounds(horizons)
     count, seed = whole("seeds", seeds, least=1), whole("seed", seed, least=0)
     settings: Any = {"seed": seed, "workers": workers}
     cells: list[WorstCase] = []
@@ -484,7 +484,8 @@ class _Player:
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SparseExploration)  # rare exploration is what is on trial here
-            self.policy = Infex(base.thing, schedule.thing)
+            needs_own = policy_info(base.thing).needs_own_data
+            self.policy = Infex(base.thing, schedule.thing, data="own" if needs_own else "shared")
         self.cells: list[WorstCase] = []
         self.regrets: list[list[float]] = []  # of every cell, with every fresh seed
 

@@ -20,6 +20,7 @@ from infex.lab.environments import LinearInstance, lower_bound
 from infex.lab.reports.worst_case import text_rows, worst_case_page, write_worst_cases
 from infex.lab.worst_case import FAMILIES, Candidate, Family, WorstCase, WorstCases
 from infex.policies import Uniform
+from infex.registry import parse
 from infex.schedules import from_count, listed
 
 TWO_ARMS = FAMILIES[0]
@@ -246,6 +247,20 @@ def test_bases_and_schedules_may_have_names() -> None:
     assert {(each.base, each.schedule) for each in found.cells} == {("mine", "rare"), ("mine", "often")}
     rare, often = (found.of("mine", name)[-1] for name in ("rare", "often"))
     assert (rare.explorations, often.explorations) == (3, 63)
+
+
+@pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize("base", ["PhasedElimination", "SupLinUCB", "EXP2"])
+def test_a_base_that_needs_data_of_its_own_has_them(base: str) -> None:
+    found = small(bases=[base], schedules=["every(4)"], horizons=[10, 20], seeds=3, families=[TWO_ARMS])
+    cell = found.cells[-1]
+    first = found.as_data()["first_fresh_seed"]
+    policy = parse(f"Infex({base}, every(4), data=own)")
+    runs = play_many(
+        LinearInstance(cell.arms, cell.theta, "gaussian"), policy, 20, range(first, first + 3), workers=1
+    )
+    assert np.mean([run.regret for run in runs]) == cell.regret
+    assert [each.explorations for each in found.cells] == [2, 5]
 
 
 class Alternate:
