@@ -94,7 +94,11 @@ def worst_case(
     infex lab worst-case --longest 1e6
     infex lab worst-case --base LinTS --schedule "every(20)" --schedule "power([0.5, 0.9])"
 
-    The folder gets worst-case.html and worst-case.json. With two cores the default takes some two minutes.
+    Schedules are fixed ones: f(T) must be known beforehand, so those that look at the data are refused. Bases
+    that need data of their own, such as PhasedElimination, have them (data="own").
+
+    The folder gets worst-case.html and worst-case.json. With two cores the default takes some two minutes;
+    bases that are played in Python take far longer.
     """
     from rich.console import Console
 
@@ -102,10 +106,11 @@ def worst_case(
     from infex.lab.reports.worst_case import text_rows, write_worst_cases
 
     begun = time.perf_counter()
-    folder_for(out)
     chosen = bases or search.BASES, schedules or search.SCHEDULES, horizons or search.horizons_to(longest)
+    steps = search.steps_of(*chosen)  # refuses what does not fit, before the folder is made
+    folder_for(out)
     found = _with_progress(
-        search.steps_of(*chosen),
+        steps,
         lambda step: search.worst_cases(*chosen, seeds, seed=seed, workers=workers, listener=step),
     )
     write_worst_cases(found, out)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, final
 
@@ -26,6 +27,7 @@ from infex.lab.simulation import Run, play_many
 from infex.lab.specs import Named, named
 from infex.lab.theory import worst_case_bound
 from infex.policies import Infex, Policy
+from infex.policies.base import policy_info
 from infex.registry import stream_name
 from infex.schedules.base import has
 from infex.schedules.counted import Counted, Logarithmic, Power
@@ -386,23 +388,20 @@ def worst_cases(
 ) -> WorstCases:
     """The map of worst regret: every base with every schedule at every horizon.
 
-    `bases` and `schedules` are texts or objects; without `horizons` there are two to a decade from 100 to
-    100,000. First, all schedules of a base are searched at length at two short horizons, from random
-    instances of all `families`. What was worst there, with gaps scaled, is where the searches of all horizons
-    start, so that no horizon is searched better than another. What these find is exchanged: the worst of each
-    schedule is tried with all schedules of the base. What is worst then is judged on so many fresh `seeds`.
-    The `listener` hears a name before each search. Equal for equal `seed`, with any number of `workers`.
+    `bases` and `schedules` are texts or objects, or dicts of their names; without `horizons` there are two to
+    a decade from 100 to 100,000. A base that needs data of its own has them (`data="own"`). First, all
+    schedules of a base are searched at length at two short horizons, from random instances of all `families`.
+    What was worst there, with gaps scaled, is where the searches of all horizons start, so that no horizon is
+    searched better than another. What these find is exchanged: the worst of each schedule is tried with all
+    schedules of the base. What is worst then is judged on so many fresh `seeds`. The `listener` hears a name
+    before each search. Equal for equal `seed`, with any number of `workers`.
     """
-    rounds = sorted({whole("horizon", each, least=2) for each in horizons} or horizons_to(LONGEST_HORIZON))
-    if len(rounds) < 2:
-        raise InvalidSetting(f"a slope needs at least two horizons, got {rounds[0]:,} alone")
+    players_of_bases, rounds = _players(bases, schedules), _rounds(horizons)
     count, seed = whole("seeds", seeds, least=1), whole("seed", seed, least=0)
     settings: Any = {"seed": seed, "workers": workers}
     cells: list[WorstCase] = []
     slopes: list[Slope] = []
-    every_schedule = _all_named(schedules, "schedule")
-    for base in _all_named(bases, "policy"):
-        players = [_Player(base, schedule) for schedule in every_schedule]
+    for players in players_of_bases:
         starts: dict[Candidate, None] = {}
         for player in players:
             listener(f"{player}, first searches")
@@ -436,16 +435,40 @@ def _exchange(
 
 
 def steps_of(bases: Iterable[Any], schedules: Iterable[Any], horizons: Iterable[int]) -> int:
-    """How often the listener of a map of these `bases`, `schedules` and `horizons` is called."""
-    players = len(_all_named(bases, "policy")) * len(_all_named(schedules, "schedule"))
-    return players * (1 + len(set(horizons)))
+    """How often the listener of a map of these `bases`, `schedules` and `horizons` is called.
+
+    What a map refuses of them is refused here, too, before any work.
+    """
+    return sum(map(len, _players(bases, schedules))) * (1 + len(_rounds(horizons)))
+
+
+def _rounds(horizons: Iterable[int]) -> list[int]:
+    rounds = sorted({whole("horizon", each, least=2) for each in horizons} or horizons_to(LONGEST_HORIZON))
+    if len(rounds) < 2:
+        raise InvalidSetting(f"a slope needs at least two horizons, got {rounds[0]:,} alone")
+    return rounds
+
+
+def _players(bases: Iterable[Any], schedules: Iterable[Any]) -> list[list[_Player]]:
+    """Each base with every schedule."""
+    every_schedule = _all_named(schedules, "schedule")
+    return [[_Player(base, each) for each in every_schedule] for base in _all_named(bases, "policy")]
 
 
 def _all_named(given: Iterable[Any], kind: Literal["policy", "schedule"]) -> list[Named]:
-    found = {each.label: each for some in given for each in named(some, kind)}
+    if isinstance(given, Mapping):
+        found = [each for name, some in given.items() for each in named(some, kind, str(name))]
+    else:
+        found = [each for some in given for each in named(some, kind)]
     if not found:
         raise InvalidSetting(f"a map of worst cases needs at least one {kind}, got none")
-    return list(found.values())
+    (label, count), *_ = Counter(each.label for each in found).most_common(1)
+    if count > 1:
+        these = "bases" if kind == "policy" else "schedules"
+        raise InvalidSetting(
+            f"{label} stands {count} times among the {these}; a dict gives them names: {these}={{'one': ...}}"
+        )
+    return found
 
 
 @final
@@ -461,7 +484,8 @@ class _Player:
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SparseExploration)  # rare exploration is what is on trial here
-            self.policy = Infex(base.thing, schedule.thing)
+            needs_own = policy_info(base.thing).needs_own_data
+            self.policy = Infex(base.thing, schedule.thing, data="own" if needs_own else "shared")
         self.cells: list[WorstCase] = []
         self.regrets: list[list[float]] = []  # of every cell, with every fresh seed
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -19,6 +20,7 @@ from infex.lab.environments import LinearInstance, lower_bound
 from infex.lab.reports.worst_case import text_rows, worst_case_page, write_worst_cases
 from infex.lab.worst_case import FAMILIES, Candidate, Family, WorstCase, WorstCases
 from infex.policies import Uniform
+from infex.registry import parse
 from infex.schedules import from_count, listed
 
 TWO_ARMS = FAMILIES[0]
@@ -235,6 +237,32 @@ def test_a_listener_hears_as_often_as_is_said() -> None:
     assert names[-1] == "LinUCB, power(0.6), T = 100"
 
 
+@pytest.mark.usefixtures("_quick")
+def test_bases_and_schedules_may_have_names() -> None:
+    """Two functions without a name look alike; one of them was left out without a word."""
+    alike = [from_count(lambda t: t**0.3), from_count(lambda t: t**0.9)]
+    with pytest.raises(InvalidSetting, match=r"stands 2 times among the schedules; a dict gives them names"):
+        small(schedules=alike)
+    found = small(schedules=dict(zip(["rare", "often"], alike, strict=True)), bases={"mine": "LinUCB"})
+    assert {(each.base, each.schedule) for each in found.cells} == {("mine", "rare"), ("mine", "often")}
+    rare, often = (found.of("mine", name)[-1] for name in ("rare", "often"))
+    assert (rare.explorations, often.explorations) == (3, 63)
+
+
+@pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize("base", ["PhasedElimination", "SupLinUCB", "EXP2"])
+def test_a_base_that_needs_data_of_its_own_has_them(base: str) -> None:
+    found = small(bases=[base], schedules=["every(4)"], horizons=[10, 20], seeds=3, families=[TWO_ARMS])
+    cell = found.cells[-1]
+    first = found.as_data()["first_fresh_seed"]
+    policy = parse(f"Infex({base}, every(4), data=own)")
+    runs = play_many(
+        LinearInstance(cell.arms, cell.theta, "gaussian"), policy, 20, range(first, first + 3), workers=1
+    )
+    assert np.mean([run.regret for run in runs]) == cell.regret
+    assert [each.explorations for each in found.cells] == [2, 5]
+
+
 class Alternate:
     """A schedule that has no count."""
 
@@ -251,6 +279,7 @@ class Alternate:
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"bases": []}, "needs at least one policy, got none"),
         ({"schedules": []}, "needs at least one schedule, got none"),
+        ({"bases": ["LinUCB(scale=[0.1, 0.3])", "LinUCB(scale=0.3)"]}, "stands 2 times among the bases"),
         (
             {"schedules": [Alternate()]},
             "explorations f\\(T\\) must be known beforehand, .*Alternate.* has none",
@@ -326,8 +355,51 @@ def test_too_few_seeds_have_no_interval_and_still_a_page(tmp_path: Path) -> None
     found = small(seeds=5)
     assert "too few seeds" in worst_case_page(found)
     assert text_rows(found)[1][3] == "too few seeds"
+    assert "2 of 2 cells have no interval: too few seeds" in worst_case_page(found)
+    assert "agree with the floor" not in worst_case_page(found)
+    assert "Late slopes of <code>LinUCB</code>: too few seeds: power(0.5)" in worst_case_page(found)
     write_worst_cases(found, tmp_path)
     assert json.loads((tmp_path / "worst-case.json").read_text())["cells"][0]["low"] is None
+
+
+@pytest.mark.usefixtures("_quick")
+def test_cells_agree_with_the_floor_where_they_have_intervals() -> None:
+    found = small()
+    assert "2 of 2 cells agree with the floor" in worst_case_page(found)
+    assert "no interval" not in worst_case_page(found)
+    first, last = found.cells
+    mixed = replace(found, cells=(first._replace(low=math.nan, high=math.nan), last))
+    assert "1 of 1 cells agree with the floor" in worst_case_page(mixed)
+    assert "1 of 2 cells have no interval" in worst_case_page(mixed)
+    below = replace(found, cells=(first._replace(low=0.0, high=0.5 * first.floor), last))
+    assert "1 of 2 cells agree with the floor" in worst_case_page(below)
+
+
+@pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize(
+    ("seeds", "horizons", "hint"),
+    [
+        (20, [20, 40, 80], "intervals over fresh seeds alone, as two horizons have no scatter"),
+        (20, [10, 20, 40, 60, 80], "hull of both intervals"),
+        (3, [20, 40, 80], "without intervals, for too few seeds"),
+    ],
+)
+def test_slopes_are_drawn_with_the_intervals_that_there_are(
+    seeds: int, horizons: list[int], hint: str
+) -> None:
+    found = small(schedules=["power([0.3, 0.6])"], horizons=horizons, seeds=seeds)
+    chart = embedded(worst_case_page(found))[1]
+    assert chart["hint"].endswith(f"; {hint}.")
+    drawn = chart["series"][0]
+    lates = [each.late for each in found.slopes]
+    if seeds == 3:
+        assert drawn["low"] == drawn["high"] == [None, None]
+    elif len(horizons) == 3:
+        assert drawn["low"] == pytest.approx([each.low for each in lates], rel=1e-4)
+        assert drawn["high"] == pytest.approx([each.high for each in lates], rel=1e-4)
+    else:
+        assert drawn["low"] == pytest.approx([each.least for each in lates], rel=1e-4)
+        assert drawn["high"] == pytest.approx([each.most for each in lates], rel=1e-4)
 
 
 def infex(*words: str) -> Result:
@@ -357,10 +429,15 @@ def test_the_command_writes_a_page_and_prints_a_table_or_json(tmp_path: Path) ->
         (["--schedule", "LinUCB"], "a schedule is one of"),
         (["--base", "every(5)"], "a policy is one of"),
         (["--seeds", "0"], "0 is not in the range"),
+        (["--schedule", "ledger(1)"], "name a fixed schedule"),
+        (["--schedule", "every(5)", "--schedule", "every([5, 6])"], "every(5) stands 2 times"),
     ],
 )
-def test_the_command_refuses_in_one_line(words: list[str], message: str, tmp_path: Path) -> None:
-    refused = infex(*words, "--out", str(tmp_path))
+def test_the_command_refuses_in_one_line_and_makes_no_folder(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
+    refused = infex(*words, "--out", str(tmp_path / "map"))
+    assert not (tmp_path / "map").exists()
     assert refused.exit_code == 2
     assert message in refused.output
     assert "Traceback" not in refused.output

@@ -234,9 +234,9 @@ def _rows(arms: ArrayLike) -> Floats:
         rows = np.array(arms, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidArms(f"arms must be rows of as many numbers each, got {str(arms)[:80]!r}") from None
-    if rows.ndim != 2 or len(rows) < 2:
-        raise InvalidArms(f"arms must be two or more rows of numbers, got shape {rows.shape}")
     bad = np.argwhere(~(np.abs(rows) <= LARGEST_FEATURE))
+    if rows.ndim != 2 or (len(rows) < 2 and not bad.size):
+        raise InvalidArms(f"arms must be two or more rows of numbers, got shape {rows.shape}")
     if bad.size:
         row, column = bad[0]
         raise InvalidArms(

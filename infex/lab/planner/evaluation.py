@@ -85,7 +85,8 @@ class Figures(NamedTuple):
     whole number, and `most` the number on the problem that had most. `regret` is the mean over the problems,
     `ratio` how many times as much it is as that of the best on the same problems, each with an interval of
     95 % (NaN with few problems); `cost` is the part of the regret in exploring rounds, and `different` the
-    share of these that played another arm than the greedy one (NaN where it is not known).
+    share of these that played another arm than the greedy one (NaN where it is not known). `projected` says
+    that explorations are those of a part of the horizon, as if it went on so.
     """
 
     expression: str
@@ -96,6 +97,7 @@ class Figures(NamedTuple):
     ratio: Interval
     cost: float
     different: float
+    projected: bool = False
 
 
 class MenuEntry(NamedTuple):
@@ -362,6 +364,7 @@ class Evaluation:
                 ratio(fresh.regret, best.regret),
                 float(fresh.cost.mean()) if fresh.cost.size else math.nan,
                 float(shares.mean()) if shares.size else math.nan,
+                projected=fresh.planned is None and self.rounds < self.race.horizon,
             )
         return self._figures[candidate.label]
 

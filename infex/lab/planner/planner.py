@@ -122,8 +122,9 @@ def plan(
     most = most_explorations(horizon, max_share, max_count)
     warm = source.learnt is not None
     entered = candidates(
-        horizon, source.noise, source.bound, most, warm=warm, bases=bases, schedules=schedules
-    )
+        horizon, source.noise, source.bound, most,
+        warm=warm, bases=bases, schedules=schedules, problem=source.instance(0, question.seed),
+    )  # fmt: skip
     if problem is not None or bases is not None or schedules is not None:
         _try_out(entered, source, question)
         if _calls_user_code(entered, source):
@@ -136,7 +137,6 @@ def plan(
         seed=question.seed,
         workers=workers,
         max_cost=math.inf if question.max_cost is None else question.max_cost,
-        most=most,
         factor=max(keep_within, *MENU_FACTORS),
         seconds=RACING_SHARE * question.seconds,
     )

@@ -26,11 +26,11 @@ from infex.checks import safe_repr, whole
 from infex.errors import InvalidSetting
 from infex.lab.environments import Instance
 from infex.lab.planner.beliefs import Problems
-from infex.lab.simulation import play_many
+from infex.lab.simulation import Run, play_many
 from infex.lab.simulation.simulator import cores
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
-from infex.policies.base import asks_for_problem, resolve_defaults
-from infex.policies.controls import Control, budget
+from infex.policies.base import for_problem, policy_info, resolve_defaults
+from infex.policies.controls import Control, Limited, budget
 from infex.policies.doubt import doubtful, ledger
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 from infex.schedules.base import has
@@ -125,13 +125,15 @@ def candidates(
     warm: bool = False,
     bases: object = None,
     schedules: object = None,
+    problem: Instance | None = None,
 ) -> list[Candidate]:
     """Each base with each schedule of at most `most` explorations and both data modes, the rarest first.
 
-    Schedules that look at the data come last, and with shared data alone, which they read themselves.
-    `bases` and `schedules` are a user's, in the place of infex's own. Where runs begin with what a log has
-    taught (`warm`), no exploration at all is a candidate too, and infex's own that look at the data are not:
-    such runs do not begin with a log.
+    Schedules that look at the data come last, and with shared data alone, which they read themselves. A base
+    that needs data of its own has these alone. `bases` and `schedules` are a user's, in the place of infex's
+    own; a base that would set itself by a `problem`, one of those to play, is refused. Where runs begin with
+    what a log has taught (`warm`), no exploration at all is a candidate too, and infex's own that look at the
+    data are not: such runs do not begin with a log.
     """
     timed = _schedules(schedules, horizon, most, noise, warm)
     if not timed and not warm:
@@ -140,19 +142,21 @@ def candidates(
             "without any, there is nothing to plan but infex.Greedy()"
         )
     grid = [Candidate(Greedy(), 0)] if warm else []
-    tried = _bases(bases, horizon, noise, bound)
+    tried = _bases(bases, horizon, noise, bound, problem)
     for place_in_line, (count, name, schedule) in enumerate(timed):
         # those that look at the data have no number of explorations by which another would be next to them
         rank = place_in_line if count is not None else len(timed) + 2 * place_in_line
         for family, scale, label, base in tried:
             places = tuple((family, rank, scale, place) for place in range(len(TRIED_DATA)))
-            if count is None:
-                grid.append(Candidate(Infex(base, schedule), None, f"Infex({label}, {name})", places[:1]))
-                continue
             if count == horizon:
                 grid.append(Candidate(base, count, label, places))
                 continue
-            for data, place in zip(TRIED_DATA, places, strict=True):
+            modes = list(zip(TRIED_DATA, places, strict=True))
+            if policy_info(base).needs_own_data:
+                modes = modes[1:]
+            elif count is None:
+                modes = modes[:1]
+            for data, place in modes:
                 try:
                     policy = Infex(base, schedule, data=data)
                 except InvalidSetting:
@@ -180,7 +184,9 @@ def candidates(
     return grid
 
 
-def _bases(given: object, horizon: int, noise: float, bound: float) -> list[tuple[str, int, str, Policy]]:
+def _bases(
+    given: object, horizon: int, noise: float, bound: float, problem: Instance | None
+) -> list[tuple[str, int, str, Policy]]:
     """The bases to try, each with its family and the rank of its scale in the grid, and its label.
 
     Without any given they are LinUCB and LinTS with several scales of the radius.
@@ -199,14 +205,37 @@ def _bases(given: object, horizon: int, noise: float, bound: float) -> list[tupl
                 f"a base explores whenever it is asked, and the planner looks for its schedule: {label} has "
                 "one already; give its base in bases, and its schedule in schedules"
             )
-        if asks_for_problem(base):
+        if problem is not None and for_problem(base, problem, horizon) is not base:
             raise InvalidSetting(
                 f"the base {label} sets itself by the horizon and the true problem (for_problem), which a "
-                "plan must not know: give one whose settings are fixed"
+                "plan must not know: give one whose settings are fixed, the horizon among them"
             )
         return f"own {label}", 0, label, resolve_defaults(base, delta_at(horizon))
 
     return _tried("bases", given, "policy", default, own)
+
+
+def limit_of(schedule: Schedule | Control, horizon: int) -> int:
+    """The most rounds of the horizon in which a schedule can explore, whatever the data are.
+
+    >>> limit_of(budget(ledger(0.1), 20), 10_000), limit_of(doubtful(every(20)), 10_000)
+    (20, 500)
+    """
+    limit = horizon
+    while isinstance(schedule, Control):
+        if isinstance(schedule, Limited):
+            limit = min(limit, schedule.limit * math.ceil(horizon / (schedule.window or horizon)))
+        schedule = schedule.schedule
+    return min(limit, schedule.count(horizon)) if has(schedule, "count") else limit
+
+
+def may_end(schedule: Schedule | Control) -> bool:
+    """Can the data end a schedule for good? A budget of explorations is no such end: its limit is known."""
+    while isinstance(schedule, Control):
+        if type(schedule).ends is not Control.ends and not isinstance(schedule, Limited):
+            return True
+        schedule = schedule.schedule
+    return False
 
 
 class TriedSchedule(NamedTuple):
@@ -226,8 +255,7 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
     """
 
     def by_data(schedule: Control, label: str) -> TriedSchedule:
-        planned: Any = schedule.planned
-        if has(planned, "count") and planned.count(horizon) <= most:
+        if limit_of(schedule, horizon) <= most:
             return TriedSchedule(None, label, schedule)
         return TriedSchedule(None, f"budget({label}, {most})", budget(schedule, most))
 
@@ -244,12 +272,16 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
     if most >= 1 and noise > 0.0 and not warm:
         adaptive: list[Control] = [ledger(limit * noise, noise=noise) for limit in TRIED_LIMITS]
         adaptive += [doubtful(each, noise=noise) for each in TRIED_IN_DOUBT]
-        default += [by_data(each, registry.label_of(each)) for each in adaptive]
+        default += [
+            by_data(each, registry.label_of(each)) for each in adaptive if limit_of(each, horizon) >= 1
+        ]
 
     def own(schedule: Any, label: str) -> TriedSchedule:
         if isinstance(schedule, Control):
-            return by_data(schedule, label)
-        if has(schedule, "count"):
+            count = limit_of(schedule, horizon)
+            if min(count, most) >= 1:
+                return by_data(schedule, label)
+        elif has(schedule, "count"):
             count = whole(f"count({horizon}) of {label}", schedule.count(horizon), least=0)
         else:
             count = sum(bool(schedule.explores(t)) for t in range(1, horizon + 1))
@@ -257,7 +289,8 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
             limit = (
                 f"and max_share or max_count allows {most}" if count else "so it is not a schedule to plan"
             )
-            raise InvalidSetting(f"{label} explores in {count:,} of {horizon:,} rounds, {limit}")
+            verb = "can explore" if isinstance(schedule, Control) else "explores"
+            raise InvalidSetting(f"{label} {verb} in {count:,} of {horizon:,} rounds, {limit}")
         return TriedSchedule(count, label, schedule)
 
     return sorted(
@@ -394,14 +427,14 @@ class Pool:
     """Problems of one source and seed; those of another `place` are others, with other noise.
 
     Explorations that the data decide on are counted as those of a whole `horizon`: where fewer rounds were
-    played they go on at the same rate, up to the `most` that are allowed.
+    played they go on at the same rate, up to the limits of the schedule. One that may end has ended if the
+    later half of the rounds had none.
     """
 
     source: Problems
     seed: int
     place: int = 0
     horizon: int | None = None
-    most: float = math.inf
     drawn: list[Instance] = field(default_factory=list, repr=False)
 
     @property
@@ -423,17 +456,28 @@ class Pool:
             return
         begun = time.thread_time(), time.monotonic()
         seeds = range(self.first + kept, self.first + problems)  # two problems may be alike, not their noise
-        runs = play_many(
-            missing, candidate.policy, rounds, seeds,
-            penalty=self.source.penalty, workers=workers, paired=True, learnt=self.source.learnt,
-        )  # fmt: skip
+
+        def runs_of(length: int) -> list[Run]:
+            return play_many(
+                missing, candidate.policy, length, seeds,
+                penalty=self.source.penalty, workers=workers, paired=True, learnt=self.source.learnt,
+            )  # fmt: skip
+
+        runs = runs_of(rounds)
+        counts, horizon = np.array([run.explored for run in runs], dtype=float), self.horizon or rounds
+        if candidate.planned is None and rounds < horizon and isinstance(candidate.policy, Infex):
+            schedule = candidate.policy.schedule
+            ended = np.zeros(counts.size, dtype=bool)
+            if may_end(schedule):
+                ended = counts == [run.explored for run in runs_of(rounds // 2)]
+            most = limit_of(schedule, horizon)
+            counts = np.where(ended, counts, np.minimum(counts * (horizon / rounds), most))
         spent = time.thread_time() - begun[0] if workers == 1 else workers * (time.monotonic() - begun[1])
         candidate.seconds, candidate.rounds = spent / len(missing), rounds
         shares = [run.different / run.explored if run.different is not None and run.explored else math.nan
                   for run in runs]  # fmt: skip
         candidate.different = np.concatenate([candidate.different[:kept], shares])
-        counts = np.array([run.explored for run in runs]) * ((self.horizon or rounds) / rounds)
-        candidate.counts = np.concatenate([candidate.counts[:kept], np.minimum(counts, self.most)])
+        candidate.counts = np.concatenate([candidate.counts[:kept], counts])
         candidate.record(
             np.concatenate([candidate.regret[:kept], [run.regret for run in runs]]),
             np.concatenate([candidate.cost[:kept], [run.regret_exploring for run in runs]]),
@@ -476,11 +520,10 @@ class Race:
         seed: int = 0,
         workers: int | None = None,
         max_cost: float = math.inf,
-        most: float = math.inf,
         factor: float,
         seconds: float,
     ) -> None:
-        self.pool = Pool(source, seed, horizon=horizon, most=most)
+        self.pool = Pool(source, seed, horizon=horizon)
         self.horizon = horizon
         self.entered = self.alive = self.fit = self.levels = list(entered)
         self.workers = cores() if workers is None else whole("workers", workers, least=1)

@@ -23,7 +23,7 @@ from infex.lab.planner.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Candida
 from infex.lab.text import paragraph, text_table
 from infex.pages import breakable, chart, rounded, shell, table
 from infex.policies import Greedy, Infex, Policy
-from infex.policies.controls import Control
+from infex.policies.controls import Control, Limited, Paused
 from infex.schedules.base import has
 
 if TYPE_CHECKING:
@@ -238,8 +238,11 @@ class Plan:
             paragraph(f"most often the best arm: {often}") if often else "",
             "",
             text_table(["the menu", "explores", "differ", "regret", "times the best", "within?"], menu),
-            *(f"{e.explorations:,} explorations, {e.problems:,} problems: {e.expression}" for *_, e in rows),
-            paragraph(MENU_NOTE),
+            *(
+                f"{explorations_text(e)} explorations, {e.problems:,} problems: {e.expression}"
+                for *_, e in rows
+            ),
+            paragraph(self.menu_note),
             "",
             text_table(
                 [f"regret of {self.rounds:,} rounds", "problems", "mean", "median", "worst decile"], costs
@@ -278,13 +281,22 @@ class Plan:
     @property
     def explored(self) -> str:
         """How many rounds explore, and which."""
-        share, most = f"{self.explorations / self.horizon:.2%}", self.chosen().most
+        share, figures = f"{self.explorations / self.horizon:.2%}", self.chosen()
         words = f"{self.explorations:,} of {self.horizon:,} rounds explore ({share}"
-        if most != self.explorations:
-            words += f" in the mean, and {most:,} on the problem with most"
-            if self.rounds < self.horizon:
-                words += f", if it goes on as in the first {self.rounds:,}"
+        if figures.most != self.explorations:
+            words += f" in the mean, and {figures.most:,} on the problem with most"
+        if figures.most == 0 and isinstance(self.policy, Infex):
+            words += "; it never explored on these problems"
+        if figures.projected:
+            words += f", if it goes on as in the first {self.rounds:,}"
         return f"{words}), {self.when}"
+
+    @property
+    def menu_note(self) -> str:
+        """How the menu is to be read."""
+        if not any(entry.figures.projected for entry in self.menu):
+            return MENU_NOTE
+        return f'{MENU_NOTE} "About": if it goes on as in the first {self.rounds:,} rounds.'
 
     def chosen(self) -> Figures:
         """The figures of what is recommended."""
@@ -365,8 +377,9 @@ def _best_arms(source: Problems, problems: Sequence[Any]) -> tuple[Arm, ...]:
 
 def explorations_text(figures: Figures) -> str:
     """How many rounds explore; where the data decide, in the mean and at most."""
+    about = "about " if figures.projected else ""
     most = "" if figures.most == figures.explorations else f" (to {figures.most:,})"
-    return f"{figures.explorations:,}{most}"
+    return f"{about}{figures.explorations:,}{most}"
 
 
 def regret_text(value: float, sign: str = "") -> str:
@@ -465,7 +478,7 @@ def rounds_of(policy: Policy, horizon: int) -> str:
     if not isinstance(policy, Infex):
         return "in every round"
     schedule: Any = policy.schedule
-    if isinstance(schedule, Control):
+    if reads_data(schedule):
         return f"where the data leave doubt, by {registry.label_of(schedule)}, which no regret bound covers"
     if not (has(schedule, "when") and has(schedule, "count")):
         return f"in the rounds of {registry.label_of(schedule)}"
@@ -473,6 +486,20 @@ def rounds_of(policy: Policy, horizon: int) -> str:
     first = [f"{schedule.when(n):,}" for n in range(1, min(count, 4) + 1)]
     last = f", ..., {schedule.when(count):,}" if count > 4 else ""
     return f"in rounds {', '.join(first)}{last}"
+
+
+def reads_data(schedule: object) -> bool:
+    """Do the data decide in which rounds it explores? A limit or a pause by the round does not read them.
+
+    >>> from infex import budget, every, guarded, paused
+    >>> reads_data(paused(every(5), every(10))), reads_data(budget(guarded(every(5), 1.0), 3))
+    (False, True)
+    """
+    while isinstance(schedule, Control):
+        if not isinstance(schedule, Limited | Paused):  # a user's own may read what it likes
+            return True
+        schedule = schedule.schedule
+    return False
 
 
 def reasons(evaluation: Evaluation) -> str:
@@ -504,7 +531,7 @@ def reasons(evaluation: Evaluation) -> str:
         words = (
             f"Explore {often}: of the {len(evaluation.judged)} schedules judged on {fresh}, none that "
             f"{allowed}explores less often came within {keep_within:g} times its regret, {loses}. "
-            f"The nearest, {rival.expression} with {rival.explorations:,} explorations, loses "
+            f"The nearest, {rival.expression} with {explorations_text(rival)} explorations, loses "
             f"{ratio_text(rival.ratio)} times as much there."
         )
     else:
@@ -696,7 +723,7 @@ def plan_page(plan: Plan) -> str:
         f"<p>{escape(plan.why)}</p>",
         "<h2>The menu</h2>",
         table(("", "explorations", "differ", "regret", "times the best", "within?", "problems"), menu),
-        f"<p>{escape(MENU_NOTE)}</p>",
+        f"<p>{escape(plan.menu_note)}</p>",
         f"<h3>Regret of {plan.rounds:,} rounds, by how often it explores</h3>",
         chart(front_data(plan), "front"),
         "<p>Each mark is the least regret times the ratio to it on the same fresh problems.</p>",

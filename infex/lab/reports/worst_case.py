@@ -195,6 +195,7 @@ def _slope_charts(found: WorstCases) -> list[str]:
     """The slope through the longer half of the horizons against r, for T^r and for (log T)^r."""
     charts = []
     first, last = _late(found)
+    intervals = _interval_words(found)
     for kind, words in (("power", "T^r"), ("logarithmic", "(log T)^r")):
         series = []
         some = sorted((each for each in found.slopes if each.kind == kind), key=lambda each: each.r)
@@ -207,8 +208,8 @@ def _slope_charts(found: WorstCases) -> list[str]:
                     "colour": place,
                     "x": [each.r for each in mine],
                     "y": rounded(each.late.slope for each in mine),
-                    "low": rounded(each.late.least for each in mine),
-                    "high": rounded(each.late.most for each in mine),
+                    "low": rounded(_hull(each.late)[0] for each in mine),
+                    "high": rounded(_hull(each.late)[1] for each in mine),
                 }
             )
         line = [each for each in some if each.base == found.bases[0]]
@@ -224,7 +225,7 @@ def _slope_charts(found: WorstCases) -> list[str]:
         if len(line) > 1:
             data = {
                 "title": f"How worst regret grows with T, by r in f(T) = {words}",
-                "hint": f"Slope of log regret against log T, {first:,} to {last:,}; hull of both intervals.",
+                "hint": f"Slope of log regret against log T, {first:,} to {last:,}; {intervals}.",
                 "x": {"label": f"r in f(T) = {words}"},
                 "y": {"label": "slope", "from": 0.3, "to": 1.1},
                 "limits": [{"y": 0.5, "name": "\u221aT"}],
@@ -234,6 +235,20 @@ def _slope_charts(found: WorstCases) -> list[str]:
     return charts
 
 
+def _hull(late: Growth) -> tuple[float, float]:
+    """The hull of both intervals, or the one over fresh seeds where two horizons have no scatter."""
+    return (late.low, late.high) if math.isnan(late.scatter) else (late.least, late.most)
+
+
+def _interval_words(found: WorstCases) -> str:
+    """Which intervals late slopes have."""
+    if all(math.isnan(each.late.low) for each in found.slopes):
+        return "without intervals, for too few seeds"
+    if all(math.isnan(each.late.scatter) for each in found.slopes):
+        return "intervals over fresh seeds alone, as two horizons have no scatter"
+    return "hull of both intervals"
+
+
 def _late(found: WorstCases) -> tuple[int, int]:
     """The first and the last of the horizons through which late slopes are drawn."""
     return found.horizons[late_from(len(found.horizons))], found.horizons[-1]
@@ -241,25 +256,30 @@ def _late(found: WorstCases) -> tuple[int, int]:
 
 def _verdicts(found: WorstCases) -> list[str]:
     """What the intervals carry, for these runs."""
-    below = [each for each in found.cells if each.high < each.floor]
-    lines = [
-        f"<p>{len(found.cells) - len(below):,} of {len(found.cells):,} cells agree with the floor: their "
-        "intervals are not below it.</p>"
-    ]
+    known = [each for each in found.cells if not math.isnan(each.low + each.high)]
+    agree = sum(each.high >= each.floor for each in known)
+    lines = []
+    if known:
+        words = f"{agree:,} of {len(known):,} cells agree with the floor: their intervals are not below it."
+        lines.append(f"<p>{words}</p>")
+    if unknown := len(found.cells) - len(known):
+        lines.append(f"<p>{unknown:,} of {len(found.cells):,} cells have no interval: too few seeds.</p>")
     for base in found.bases:
         sorts: dict[str, list[str]] = {}
         for each in found.slopes:
-            if each.base == base and not math.isnan(each.late.least + each.late.most):
+            if each.base == base:
                 sorts.setdefault(_place(each.late), []).append(each.schedule)
         words = "; ".join(f"{name}: {', '.join(some)}" for name, some in sorts.items())
-        lines.append(
-            f"<p>Late slopes of <code>{breakable(base)}</code>: {escape(words or 'too few horizons')}.</p>"
-        )
+        lines.append(f"<p>Late slopes of <code>{breakable(base)}</code>: {escape(words)}.</p>")
     return lines
 
 
 def _place(late: Growth) -> str:
     """Where a slope lies, by the hull of both intervals."""
+    if math.isnan(late.low + late.high):
+        return "too few seeds"
+    if math.isnan(late.scatter):
+        return "too few horizons"
     if late.least > 0.5:
         return "above 1/2"
     return "below 1/2" if late.most < 0.5 else "not told apart from 1/2"

@@ -18,7 +18,7 @@ from infex.errors import InfexError
 from infex.lab import environments, plan, play, play_many
 from infex.lab.planner import race
 from infex.lab.planner.beliefs import given_problem
-from infex.lab.planner.report import plan_page
+from infex.lab.planner.report import plan_page, rounds_of
 from infex.policies import FixedBonusUCB
 from tests.lab.planner.pace import Pace
 
@@ -246,6 +246,68 @@ def test_infexs_own_candidates_look_at_the_data_in_units_of_the_noise() -> None:
     }
 
 
+def test_what_the_data_do_not_decide_is_called_by_its_rounds() -> None:
+    pauses = "paused(every(5), every(10))"
+    found = plan(problem=drawn, bases=["LinUCB"], schedules=[pauses], max_count=70, **BRIEF)
+    assert (found.explorations, found.chosen().most) == (30, 30)
+    assert found.when == f"in the rounds of {pauses}"
+    assert "no regret bound" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "by_data"),
+    [
+        (infex.policies.doubtful(infex.every(5)), True),
+        (infex.policies.until_certain(infex.every(5)), True),
+        (infex.policies.conservative(infex.every(5), baseline=0.5), True),
+        (infex.paused(infex.guarded(infex.every(5), 1.0), infex.every(10)), True),
+        (infex.budget(infex.every(5), 3, window=100), False),
+        (infex.policies.catching_up(infex.every(5)), False),
+        (infex.paused(infex.every(5), lambda t: t > 100), False),
+    ],
+)
+def test_rounds_are_those_of_the_data_where_a_control_reads_them(schedule: Any, by_data: bool) -> None:
+    words = rounds_of(infex.Infex(infex.LinUCB(), schedule), 300)
+    assert words.startswith("where the data leave doubt, by ") == by_data
+    assert ("no regret bound" in words) == by_data
+    assert words.startswith("in the rounds of ") != by_data
+
+
+def test_infexs_own_candidates_can_explore() -> None:
+    grid = race.candidates(10, 1.0, 1.0, 1)
+    labels = {registry.label_of(each.policy.schedule) for each in grid if each.planned is None}  # type: ignore[attr-defined]
+    assert any("ledger" in label for label in labels)
+    assert not any("every(20)" in label for label in labels), "its first round is the 20th"
+
+
+def test_a_schedule_of_the_data_that_never_explored_says_so() -> None:
+    found = plan(problem=drawn, bases=["LinUCB"], schedules=["ledger(1e6)"], **BRIEF)
+    assert found.explored.startswith(
+        "0 of 300 rounds explore (0.00%; it never explored on these problems), where the data leave doubt"
+    )
+    often = plan(problem=drawn, bases=["LinUCB"], schedules=["ledger(0.5)"], **BRIEF)
+    assert "never explored" not in str(often)
+
+
+@pytest.mark.parametrize(
+    ("base", "schedules"),
+    [
+        ("PhasedElimination", ["every(50)", "ledger(1)"]),
+        ("SupLinUCB(delta=0.01, horizon=300)", ["every(50)"]),
+        ("EXP2(rate=0.05)", ["every(50)"]),
+    ],
+)
+def test_bases_that_need_data_of_their_own_are_tried_with_these_alone(
+    base: str, schedules: list[str]
+) -> None:
+    found = plan(np.eye(3), bases=[base], schedules=schedules, **BRIEF | {"horizon": 100})
+    assert {each.expression for each in found.candidates} == {
+        f"Infex({base}, {schedule}, data=own)" for schedule in schedules
+    }
+    assert isinstance(found.policy, infex.Infex)
+    assert found.policy.data == "own"
+
+
 def test_a_base_without_a_delta_has_that_of_the_horizon_in_short_runs_too() -> None:
     (first, *_) = race.candidates(8000, 1.0, 1.0, 8000, bases=["LinUCB"], schedules=["every(20)"])
     assert isinstance(first.policy, infex.Infex)
@@ -267,11 +329,15 @@ def test_a_base_without_a_delta_has_that_of_the_horizon_in_short_runs_too() -> N
         ({"bases": ["LinUBC"]}, "unknown name 'LinUBC'"),
         ({"bases": [Curious]}, "got the class Curious"),
         ({"bases": ["Infex(LinUCB, every(5))"]}, "has one already; give its base in bases"),
-        ({"bases": ["ExploreThenCommit"]}, "sets itself by the horizon"),
+        ({"bases": ["ExploreThenCommit"]}, "ExploreThenCommit sets itself by the horizon"),
+        ({"bases": ["SupLinUCB"]}, "settings are fixed, the horizon among them"),
+        ({"bases": ["OLSBandit(preset=paper)"]}, "sets itself by the horizon"),
         ({"bases": [Curious(), Curious()]}, "two candidates are called .*Curious.* under names"),
         ({"schedules": []}, "schedules must name at least one schedule"),
         ({"schedules": ["LinUCB"]}, "a schedule is one of"),
         ({"schedules": [infex.never()]}, "explores in 0 of 300 rounds"),
+        ({"schedules": ["doubtful(every(400))"]}, r"can explore in 0 of 300 rounds, so it is not"),
+        ({"schedules": ["ledger(1)"], "max_count": 0}, r"ledger\(1\) can explore .* max_count allows 0"),
         ({"schedules": ["every(2)"], "max_share": 0.1}, r"every\(2\) explores in 150 of 300 .* allows 30"),
         ({"schedules": [Curious()]}, "must be an object with a method explores"),
     ],

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 import warnings
 from pathlib import Path
@@ -616,6 +617,11 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
             {"horizon": 9, "arms": [[1.0, 2.0], [0.5, 1e200]]},
             r"up to 1e\+100, got 1e\+200 in row 1, column 1",
         ),
+        (
+            {"horizon": 9, "arms": [[math.nan, 1.0]]},
+            r"finite numbers up to 1e\+100, got nan in row 0, column 0",
+        ),
+        ({"horizon": 9, "arms": [[0.5, 1.0]]}, r"two or more rows of numbers, got shape \(1, 2\)"),
         ({"horizon": 9, "arms": [[1.0, 2.0], [1.0, 2.0]]}, "all 2 arms are alike"),
         ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": "log.csv"}, "a pair: arms and their rewards"),
         ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": ([0], ["x"])}, "logged rewards must be numbers"),
@@ -629,13 +635,58 @@ def test_bad_questions_are_refused_by_name(given: Any, message: str) -> None:
 def test_explorations_of_runs_that_were_cut_are_counted_as_those_of_a_whole_horizon() -> None:
     policy = infex.Infex(infex.LinUCB(scale=0.1), infex.policies.ledger(1.0))
     source = belief(None, None, 5, 20, 1.0, 1.0, None)
-    cut, whole, limited = (Candidate(policy, None) for _ in range(3))
+    cut, whole = (Candidate(policy, None) for _ in range(2))
     Pool(source, 0, horizon=8000).run(cut, 6, 500)
     Pool(source, 0, horizon=500).run(whole, 6, 500)
-    Pool(source, 0, horizon=8000, most=10).run(limited, 6, 500)
     assert whole.explorations > 0
     assert cut.explorations == pytest.approx(16 * whole.explorations)
-    assert limited.explorations <= 10
+
+
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration")
+@pytest.mark.parametrize(
+    ("schedule", "most"),
+    [
+        ("budget(ledger(0.1), 20)", 20),
+        ("ledger(0.1, schedule=budget(every(2), 30))", 30),
+        ("budget(ledger(0.1), 5, window=1000)", 40),
+        ("doubtful(logarithmic(2), scale=9)", infex.logarithmic(2).count(8000)),
+    ],
+)
+def test_explorations_of_runs_that_were_cut_keep_the_limits_of_their_schedule(
+    schedule: str, most: int
+) -> None:
+    policy = infex.Infex(infex.LinUCB(scale=0.1), registry.parse(schedule))
+    cut = Candidate(policy, None)
+    Pool(belief(None, None, 5, 20, 1.0, 1.0, None), 0, horizon=8000).run(cut, 6, 500)
+    assert cut.explorations > 0
+    assert cut.counts.max() <= most
+
+
+def test_explorations_of_runs_that_were_cut_do_not_go_on_where_their_schedule_has_ended() -> None:
+    """Runs of the whole horizon are the judge: all but one have spent their costs before round 250."""
+    policy = infex.Infex(infex.LinUCB(scale=0.1, delta=0.01), infex.guarded(infex.every(2), cost_limit=0.2))
+    source = belief(None, None, 5, 20, 1.0, 1.0, None)
+    cut, whole = (Candidate(policy, None) for _ in range(2))
+    Pool(source, 0, horizon=8000).run(cut, 6, 500)
+    Pool(source, 0, horizon=8000).run(whole, 6, 8000)
+    assert cut.counts.tolist() == whole.counts.tolist()
+    assert sorted(whole.counts)[-2:] == [42, 4000]
+
+
+@pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration")
+def test_a_plan_that_is_cut_never_tells_explorations_that_its_schedule_makes_impossible() -> None:
+    answer = infex.lab.plan(
+        dim=10, arms_count=200, horizon=10_000_000, seconds=0.5, workers=1,
+        schedules=["budget(ledger(0.1), 20)"], bases=["LinUCB"],
+    )  # fmt: skip
+    assert answer.rounds < answer.horizon
+    assert answer.explorations == answer.chosen().most == 20
+    assert answer.explored.startswith("20 of 10,000,000 rounds explore (")
+    hedge = f"if it goes on as in the first {answer.rounds:,}"
+    assert hedge in answer.explored, "all problems agree, and it is no plan all the same"
+    for shown in (" ".join(str(answer).split()), plan_page(answer).replace("&quot;", '"')):
+        assert "about 20" in shown
+        assert f'"About": {hedge} rounds' in shown
 
 
 def test_a_plan_that_is_cut_says_that_explorations_go_on_at_their_rate() -> None:
