@@ -151,16 +151,21 @@ class OLSBandit(Forced):
         scale = 8.0 * instance.theta.size**2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is the gap of the preset not known?"""
+        if self.preset is None:
+            return None
+        return "preset 'paper' needs the true gap, which a simulation alone can tell; say scale and keep"
+
     def scale_for(self, dim: int) -> float:
         """The scale, if none is named by the dimension."""
         return float(dim * dim) if self.scale is None else self.scale
 
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""
-        if self.preset is not None:
-            raise InvalidSetting(
-                "preset 'paper' needs the true gap, which a simulation alone can tell; say scale and keep"
-            )
+        if self.missing_setting is not None:
+            raise InvalidSetting(self.missing_setting)
         return is_forced(self.rule, self.scale_for(dim), t)
 
     def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:

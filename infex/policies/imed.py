@@ -53,6 +53,12 @@ class LinIMED(IndexPolicy, Confidence):
         asks = self.variant == 2 and self.horizon is None
         return replace(self, horizon=horizon) if asks else self
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is the horizon of variant 2 not known?"""
+        known = self.variant != 2 or self.horizon is not None
+        return None if known else "variant 2 of LinIMED needs the horizon: say horizon=..."
+
     def index(self, posterior: Posterior) -> Floats:
         """-gap^2/(scale beta |x|)^2 + log (scale beta |x|)^2 of every arm; -infinity for one of width 0."""
         beta = self.choosing_radius(posterior)
@@ -61,7 +67,7 @@ class LinIMED(IndexPolicy, Confidence):
         found = divergence_indices(gaps, beta * posterior.widths)
         if self.variant == 2:
             if self.horizon is None:
-                raise InvalidSetting("variant 2 of LinIMED needs the horizon: say horizon=...")
+                raise InvalidSetting(self.missing_setting)
             found[posterior.greedy] = max(-math.log(self.horizon), found[posterior.greedy])
         elif self.variant == 3 and (most := float(np.max(gaps))) > 0.0:
             best = int(np.argmin(gaps))
