@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features, models
 from infex.errors import InvalidSetting, NotKept
 from infex.lab import optimal_design, play
 from infex.lab.environments import changing, gaussian
@@ -55,6 +55,22 @@ def test_members_of_an_ensemble_are_samples_of_the_posterior() -> None:
     whitened = np.hstack(found) / 0.5
     np.testing.assert_allclose(np.cov(whitened), np.eye(2), atol=0.1)
     np.testing.assert_allclose(whitened.mean(axis=1), 0.0, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "weights"),
+    [(models.Windowed(size=1), [0, 0, 1]), (models.Discounted(rate=0.5), [0.25, 0.5, 1])],
+)
+def test_members_of_an_ensemble_know_of_no_reward_that_has_left(estimator: Any, weights: Any) -> None:
+    """As a short row goes and a longer one comes, no number on the diagonal of sum x x' falls."""
+    rows = np.array([[0.1, 0.1], [0.6, 0.5], [0.7, -0.5]])
+    bandit = Bandit(dim=2, policy=EnsembleSampling(members=20_000), estimator=estimator)
+    for row in rows:
+        bandit.tell(bandit.ask(arms=[row]), 0.1)
+    bandit.ask(arms=[rows[0]])
+    perturbations = np.reshape(bandit.policy_state.perturbations, (-1, 2))
+    right = np.eye(2) + (rows.T * weights) @ rows
+    np.testing.assert_allclose(perturbations.T @ perturbations / 20_000, right, atol=0.06)
 
 
 def test_the_law_of_an_ensemble_is_known_from_the_second_round_on() -> None:
