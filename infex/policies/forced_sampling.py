@@ -135,11 +135,10 @@ class OLSBandit(Forced):
         one_of("forced_by", self.forced_by, FORCED_BY)
         set_fields(self, keep=real("keep", self.keep, least=0))
         set_fields(self, scale=optional(real, "scale", self.scale, above=0))
-        if self.preset is not None:
-            one_of("preset", self.preset, ("paper",))
-            if self.scale is not None or self.keep != 0.5:
-                got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
-                raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
+        one_of("preset", self.preset, ("paper", None))
+        if self.preset is not None and (self.scale is not None or self.keep != 0.5):
+            got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
+            raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
 
     def for_problem(self, instance: Problem, horizon: int) -> "OLSBandit":
         """The policy once it is told the problem: a preset asks for the true gap."""
