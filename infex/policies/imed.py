@@ -27,9 +27,11 @@ class LinIMED(IndexPolicy, Confidence):
     largest has at most log(`cap`/gap^2) for the largest gap, where 30 is that of the code of Balagopalan and
     Jun (2025). It is deterministic.
 
-    At the radius of the theory the limit of variant 2 does not bind, so that it plays as variant 1, and
-    variant 1 explores more than LinUCB: its index asks for widths even where gaps are clear. `noise`,
-    `bound`, `delta`, `scale`, `radius` and `ties` are those of `LinUCB`.
+    An arm whose features are all 0 has the width 0, and -log 0 is infinite: variant 1 never plays it, even if
+    it is the best, while 2 and 3 do where it is the arm that their limit is for. For other arms the limit of
+    variant 2 does not bind at the radius of the theory, so that it plays as variant 1, and variant 1 explores
+    more than LinUCB: its index asks for widths even where gaps are clear. `noise`, `bound`, `delta`, `scale`,
+    `radius` and `ties` are those of `LinUCB`.
 
     >>> from infex import Bandit
     >>> from infex.policies import LinIMED

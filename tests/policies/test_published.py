@@ -8,7 +8,7 @@ import pytest
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features, models
 from infex.errors import InvalidSetting, NotKept
 from infex.lab import optimal_design, play
-from infex.lab.environments import changing, gaussian
+from infex.lab.environments import changing, gaussian, lower_bound
 from infex.models import Posterior
 from infex.policies import (
     EXP2,
@@ -234,6 +234,14 @@ def test_a_sampled_maximum_of_few_samples_may_lie_below_the_best_estimate() -> N
         below.append(np.mean(np.array(scores) > 0.0))  # -(f - x'theta)/|x| of the greedy arm
     assert below[0] > 0.15
     assert below[1] < 0.3 * below[0]
+
+
+def test_variant_1_of_imed_never_plays_an_arm_without_features() -> None:
+    problem = lower_bound(gap=0.3, which=1)  # whose best arm it is
+    pulls = [play(problem, LinIMED(variant=variant), 4000, seed=1).counts.tolist() for variant in (1, 2, 3)]
+    assert pulls[0] == [4000, 0]
+    assert pulls[1][1] > 1000
+    assert pulls[2][1] > 1000
 
 
 @pytest.mark.slow
