@@ -113,7 +113,8 @@ def ledger(limit: float, schedule: Schedule | Control = ALWAYS, *, noise: float 
     their estimates. Arms and contexts of a round count in that round alone. A round that a request or
     another control keeps from exploring adds to S as any greedy one, and the next that may explore does: so
     there is nothing to make up for, and `catching_up` is refused. Each round in which an exploration is due
-    and kept from happening counts as planned and as skipped (`bandit.exploration()`).
+    and kept from happening counts as planned and as skipped (`bandit.exploration()`). A round of `schedule`
+    in which none is due has the reason "little at stake" or "just explored".
 
     It needs no horizon and never closes: exploring becomes rarer as doubt falls. Such a schedule depends on
     the data, so the regret bound of INFEX says nothing of it.
@@ -157,7 +158,7 @@ def doubtful(schedule: Schedule | Control, scale: float = 1.0, *, noise: float =
     Round t explores if it is in `schedule` and min_x gap^2/(2 D^2) < `scale` log(1 + t), with rivals x, gap
     and D by `noise` as in `ledger`: by the generalised likelihood ratio some rival may be better. Unlike
     `until_certain` it never stops for good: where the data contradict, and as log t grows, it explores again.
-    With a smaller `scale` it explores less.
+    With a smaller `scale` it explores less. Other rounds of `schedule` have the reason "skipped: no doubt".
 
     Such a schedule depends on the data, so the regret bound of INFEX says nothing of it.
 
