@@ -82,7 +82,9 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return _importlib.import_module(f"infex.{name}")
     if name not in _LAZY:
-        raise AttributeError(f"module 'infex' has no attribute {name!r}")
+        homes = [home for home in (policies, schedules, models, features) if name in home.__all__]
+        advice = f": it is {homes[0].__name__}.{name}" if homes else ""
+        raise AttributeError(f"module 'infex' has no attribute {name!r}{advice}")
     try:
         return vars(_importlib.import_module(_LAZY[name]))[name]
     except ModuleNotFoundError as error:

@@ -129,10 +129,9 @@ def columns_of(arms: npt.ArrayLike, *, dim: int | None = None, rescale: bool | N
     >>> columns_of([[0.5, 0.0], [0.0, 2.0]], rescale=True).tolist()
     [[0.5, 0.0], [0.0, 1.0]]
     """
-    rows = _rows(arms)
+    rows = rows_of(arms)
     if dim is not None and rows.shape[1] != dim:
         raise InvalidArms(f"arms must have {dim} features each, got {rows.shape[1]}")
-    _refuse(rows, ~np.isfinite(rows).all(axis=1), "must be finite")
     with np.errstate(over="ignore"):
         long = np.linalg.norm(rows, axis=1) > 1.0 + ROUNDING
     if not rescale:
@@ -172,7 +171,12 @@ def is_masked(given: object) -> bool:
     return isinstance(given, np.ma.MaskedArray) and bool(np.ma.getmaskarray(given).any())
 
 
-def _rows(arms: npt.ArrayLike) -> Floats:
+def rows_of(arms: npt.ArrayLike) -> Floats:
+    """The arms as rows of any length, (K, d): finite, at least one.
+
+    >>> rows_of([[1, 2]]).tolist()
+    [[1.0, 2.0]]
+    """
     try:
         given = np.asarray(arms)
         if given.dtype.kind not in "iufO" or is_masked(arms):
@@ -184,6 +188,7 @@ def _rows(arms: npt.ArrayLike) -> Floats:
         raise InvalidArms(f"arms must have the shape (K, d), a row of features for each, got {rows.shape}")
     if 0 in rows.shape:
         raise InvalidArms(f"arms must have at least one row and one feature, got the shape {rows.shape}")
+    _refuse(rows, ~np.isfinite(rows).all(axis=1), "must be finite")
     return rows
 
 

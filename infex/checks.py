@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from numbers import Real
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, cast
 
 from infex.errors import CannotCopy, FrozenSettings, InfexError, InvalidSetting
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
+Option = TypeVar("Option", bound=str | None)
 HEAVIEST_WEIGHT = 1e12  # of a reward in the squared error
 LARGEST_REWARD = 1e100  # sums of larger ones might overflow
 DATA_KINDS = (bool, int, float, complex, str, bytes, type(None))
@@ -100,16 +101,16 @@ def _as_float(name: str, value: object, error: type[InfexError]) -> float:
         return math.inf
 
 
-def one_of(name: str, value: object, options: Collection[str]) -> str:
-    """`value`, if it is one of `options`.
+def one_of(name: str, value: object, options: Collection[Option]) -> Option:
+    """`value`, if it is one of `options`, which are texts and perhaps None.
 
     >>> one_of("data", "own", ("shared", "own"))
     'own'
     """
-    if not isinstance(value, str) or value not in options:
+    if not isinstance(value, str | None) or value not in options:
         listed = " or ".join(repr(option) for option in options)
         raise InvalidSetting(f"{name} must be {listed}, got {value!r}")
-    return value
+    return cast(Option, value)
 
 
 def settings_by_name(settings: DataclassInstance) -> dict[str, Any]:

@@ -133,6 +133,21 @@ def test_importing_infex_loads_nothing_heavy() -> None:
     assert out.strip() == "[]"
 
 
+def test_a_name_that_stands_in_a_module_of_infex_is_found_by_the_message() -> None:
+    for name, module in {
+        "LinMED": "policies",
+        "ledger": "policies",
+        "union": "schedules",
+        "Lasso": "models",
+    }.items():
+        with pytest.raises(
+            AttributeError, match=f"'infex' has no attribute '{name}': it is infex.{module}.{name}$"
+        ):
+            getattr(infex, name)
+    with pytest.raises(AttributeError, match=r"'infex' has no attribute 'LinMAD'$"):
+        getattr(infex, "Lin" + "MAD")
+
+
 def test_planning_needs_neither_a_table_library_nor_one_for_processes() -> None:
     heavy = ["pyarrow", "joblib", "matplotlib", "click", "scipy.stats", "scipy.special"]
     program = f"import sys, infex; infex.lab.plan; print([name for name in {heavy} if name in sys.modules])"

@@ -14,7 +14,7 @@ import numpy as np
 from infex.arrays import Bools
 from infex.bandit.exploration import Exploration, ExplorationAccount
 from infex.checks import safe_repr
-from infex.errors import NotKept
+from infex.errors import InvalidSetting, NotKept
 from infex.models.layout import DesignRow, Offer
 from infex.models.posterior import Posterior
 from infex.models.state import ModelState
@@ -79,6 +79,8 @@ class Agent:
     def policy(self, policy: Policy) -> None:
         policy = resolve_defaults(checked("policy", policy), DEFAULT_DELTA)
         info = policy_info(policy)
+        if info.missing_setting is not None:
+            raise InvalidSetting(info.missing_setting)
         if info.uses_explored and self.model.explored is None:
             raise NotKept(f"{safe_repr(policy)} needs exploring rounds kept apart, which was not done")
         self.account.look_back(info.lookback)  # the last that may raise

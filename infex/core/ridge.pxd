@@ -9,8 +9,9 @@ arm closes the run in O(d^2 + d K).
 Sums keep what rounding takes from them (Knuth's two-sum). All that is derived is computed anew before
 rounding can tell: everything from the sums after 64 d runs; scores and squared widths once a squared width
 has fallen to e^-8 of what it was when it was last computed. A run is closed when it brings such a fall by
-itself, or after 4096 pulls, as its reward sum has no carry. Where the penalty is small against the sums,
-these and the factor of V are computed with 32 digits (Dekker, 1971).
+itself, or after 4096 pulls, as its reward sum has no carry. Where single rewards may be taken out again, one
+beyond 4096 is a run by itself. Where the penalty is small against the sums, these and the factor of V are
+computed with 32 digits (Dekker, 1971).
 """
 
 from libc.math cimport log1p

@@ -12,7 +12,7 @@ cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 di
 cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
 cdef double STEEP = 1e9      # trace V trace V^-1 from which on V is factored with 32 digits
 cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
-cdef double LARGE = 2.0**12  # a reward beyond it is in no run with others that are so much smaller
+cdef double LARGE = 2.0**12  # a reward beyond it is a run by itself
 
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil:
@@ -344,17 +344,10 @@ cdef void absorb(State *s, const double *x, double reward, double weight) noexce
         refresh(s)
 
 
-cdef inline bint is_apart(const Run *run, double reward) noexcept nogil:
-    """Is the reward, or the run under way, LARGE, and the other LARGE times smaller?"""
-    cdef double one = fabs(reward), total = fabs(run.rewards)
-    return (one > LARGE and LARGE * total < one) or (total > LARGE * run.pulls and LARGE * one < total)
-
-
 cdef void learn_counted(State *s, int64_t arm, const double *x, double reward, double weight) noexcept nogil:
     """Takes in and counts one reward of an arm or, if that is -1, of x.
 
-    A reward that is far larger or smaller than those of the run starts another, so that it leaves no trace in
-    their sum when it is taken out again.
+    A LARGE one is a run by itself, so that it leaves no trace in a plain sum when it is taken out again.
     """
     cdef int64_t i
     s.told += 1.0
@@ -364,7 +357,7 @@ cdef void learn_counted(State *s, int64_t arm, const double *x, double reward, d
     s.pulls[arm] += 1.0
     s.rewards[arm] += reward
     if weight == 1.0:
-        if arm == s.run.arm and is_apart(s.run, reward):
+        if arm == s.run.arm and (fabs(reward) > LARGE or fabs(s.run.rewards) > LARGE * s.run.pulls):
             close_run(s)
         learn(s, arm, reward)
         return
@@ -732,7 +725,8 @@ cdef class Ridge:
         """Gives a reward of an arm, or of x, that was learnt another value; None takes it out. O(d^3 + d^2 K).
 
         What went in comes out again as the very same products, so that nothing of it stays; where the reward only
-        gets another value, sum x x' does not change at all.
+        gets another value, sum x x' does not change at all. The summed rewards of an arm in `counts`, which no
+        estimate of a ridge reads, are plain sums: they lose what the largest reward ever told takes by rounding.
         """
         cdef int64_t arm
         cdef const double *x = self.row_of(on, &arm)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import ROUNDING, Floats
+from infex.arrays import ROUNDING, Floats, rows_of
 from infex.checks import real, safe_repr, whole
 from infex.errors import InvalidArms, InvalidSetting
 
@@ -49,14 +49,17 @@ def kernel(arms: npt.ArrayLike, kernel: Kernel, rank: int | None = None) -> Floa
     >>> bandit.ask().explored
     True
     """
-    points = np.array(arms, dtype=np.float64, ndmin=2)
-    if points.ndim != 2 or points.size == 0 or not np.isfinite(points).all():
-        raise InvalidArms(f"arms must be a matrix of finite numbers, (K, d), got the shape {points.shape}")
+    points = rows_of(arms)
     if not callable(kernel):
         raise InvalidSetting(f"kernel must be a function of two sets of points, got {safe_repr(kernel)}")
     gram = np.asarray(kernel(points, points), dtype=np.float64)
-    if gram.shape != (len(points), len(points)) or not np.isfinite(gram).all():
-        raise InvalidSetting(f"kernel must give finite numbers, (K, K), got the shape {gram.shape}")
+    if gram.shape != (len(points), len(points)):
+        raise InvalidSetting(f"kernel must give numbers of the shape (K, K), got {gram.shape}")
+    if not np.isfinite(gram).all():
+        one, other = np.argwhere(~np.isfinite(gram))[0].tolist()
+        raise InvalidSetting(
+            f"kernel must give finite numbers, got {gram[one, other]} for arms {one} and {other}"
+        )
     if float(np.max(np.diagonal(gram))) > 1.0 + ROUNDING:
         raise InvalidArms(
             f"k(x, x) must be at most 1, got {np.max(np.diagonal(gram)):g}: divide the kernel by its largest"

@@ -83,6 +83,10 @@ class Hooks(Policy, Protocol):
     of `Infex` it learns from its own rounds alone, so that data="shared" is refused. `uses_places`: a learner
     that is shown some arms alone finds them by `posterior.places`; any other is refused such a request.
 
+    `missing_setting`: a text about what it must know before it can choose, such as "say horizon=...", and
+    None once it does. A bandit refuses the policy with this text. A simulation tells first what it can, by
+    `for_problem`.
+
     A name that is nearly that of a hook which the policy lacks, such as `propensty` or `use_explored`, is
     refused: nobody would read it. A name that begins with an underscore is the policy's own affair.
     """
@@ -94,6 +98,7 @@ class Hooks(Policy, Protocol):
     uses_allowed: bool
     uses_places: bool
     needs_own_data: bool
+    missing_setting: str | None
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Takes in the reward of one decision: for a learner with a state of its own."""
@@ -118,6 +123,7 @@ ATTRIBUTES: dict[str, tuple[Any, str]] = {
     "uses_places": FLAG,
     "needs_own_data": FLAG,
     "reward_bound": ((int, float, np.integer, np.floating), "a number"),
+    "missing_setting": ((str, type(None)), "a text or None"),
 }
 MISSING: Any = object()
 
@@ -241,6 +247,7 @@ class PolicyInfo(NamedTuple):
     uses_allowed: bool
     uses_places: bool
     needs_own_data: bool
+    missing_setting: str | None
     reward_bound: float | None
     confidence_radius: Callable[[Posterior], Radius] | None
     propensity: Callable[[int, Posterior, int], float | None] | None
@@ -274,6 +281,7 @@ def policy_info(policy: Policy) -> PolicyInfo:
     learners = _learners(chain)
     parts = (*chain, *(part for schedule in schedules for part in schedule.parts()))
     uses_explored = bool(_inherited(chain, "uses_explored", False))
+    missing = [*(hook(link, "missing_setting") for link in chain), *(info.missing_setting for info in greedy)]
     return PolicyInfo(
         chain=chain,
         uses_explored=uses_explored,
@@ -281,6 +289,7 @@ def policy_info(policy: Policy) -> PolicyInfo:
         uses_allowed=bool(hook(policy, "uses_allowed", False)),
         uses_places=all(hook(inner.learner, "uses_places", False) for inner in learners),
         needs_own_data=any(hook(link, "needs_own_data", False) for link in chain),
+        missing_setting=next(filter(None, missing), None),
         reward_bound=_inherited(chain, "reward_bound", None),
         confidence_radius=_inherited(chain, "confidence_radius", None),
         propensity=hook(policy, "propensity"),

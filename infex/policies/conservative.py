@@ -91,9 +91,10 @@ def conservative(
 
     then the means of all rounds add up to at least 1 - alpha of the baseline's with probability 1 - `delta`,
     as long as greedy rounds earn the baseline. That is CLUCB (Kazerouni, Ghavamzadeh, Abbasi-Yadkori and Van
-    Roy, 2017), which plays the baseline in all rounds that do not explore. Early rounds have little to spend,
-    so exploring begins when t has grown. `noise`, `bound`, `delta` and `radius` are those of `LinUCB`;
-    rewards are linear in features.
+    Roy, 2017), which plays the baseline in all rounds that do not explore. Where the arm of the base does not
+    pass, the round is greedy ("skipped: baseline not safe"); no other arm is tried. Early rounds have little
+    to spend, so exploring begins when t has grown. `noise`, `bound`, `delta` and `radius` mean what they mean
+    in `LinUCB`, and are said here, whatever the base has; rewards are linear in features.
 
     >>> from infex import every
     >>> conservative(every(5), baseline=0.5)

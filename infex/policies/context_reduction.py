@@ -75,6 +75,12 @@ class ContextReduction(StatefulPolicy):
     def __repr__(self) -> str:
         return f"ContextReduction({safe_repr(self.base)}, directions={self.directions}, seed={self.seed})"
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is the law of arm sets not known?"""
+        known = self.samples is not None
+        return None if known else "the law of arm sets is not known: give samples of them, (n, K, d)"
+
     def for_problem(self, instance: Problem, horizon: int) -> ContextReduction:
         """The policy once a simulation has shown it arm sets that it will not meet."""
         base = for_problem(self.base, instance, horizon)
@@ -92,7 +98,7 @@ class ContextReduction(StatefulPolicy):
     def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm towards which the base's action points; the reward is learnt on the action."""
         if self.actions is None:
-            raise InvalidSetting("the law of arm sets is not known: give samples of them, (n, K, d)")
+            raise InvalidSetting(self.missing_setting)
         if posterior.dim != self.actions.shape[0]:
             raise InvalidSetting(
                 f"samples have {self.actions.shape[0]} features, the arms on offer {posterior.dim}"

@@ -49,10 +49,22 @@ class Control:
     """What becomes of an exploration that it keeps from happening."""
     plans: ClassVar[bool] = False
     """Does it say which rounds are planned? Then one that it keeps from exploring was never due."""
+    stays_due: ClassVar[bool] = False
+    """Is what it plans due until it happens? Then there is nothing that could be made up for."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.schedule, Control):
             checked(self.schedule)
+            return
+        controls: list[Control] = [self]
+        while isinstance(inner := controls[-1].schedule, Control):
+            controls.append(inner)
+        staying = next((control for control in controls if control.stays_due), None)
+        if staying is not None and any(control.missed == "make up" for control in controls):
+            raise InvalidSetting(
+                f"{safe_repr(staying)} explores in the next round that may, so there is nothing to make up "
+                'for: leave catching_up out, or say missed="drop"'
+            )
 
     @property
     def planned(self) -> Schedule:
@@ -531,7 +543,8 @@ def catching_up(schedule: Schedule | Control, at_most: float = 1.0) -> Paused:
     An exploration that is due in a round with `ask(explore=False)`, or in which no arm is allowed, takes
     place in the first round after it that is not due itself and may explore. What a limit or a pause keeps
     from happening is not made up for. `at_most` is the share of rounds that may make up, as in `paused`. It
-    is `paused(schedule, when=never(), missed="make up")` by a short name.
+    is `paused(schedule, when=never(), missed="make up")` by a short name. A `ledger` is refused: it explores
+    in the next round that may by itself.
 
     >>> from infex import Bandit, Infex, LinUCB, every
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(LinUCB(), catching_up(every(2))))

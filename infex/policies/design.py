@@ -5,10 +5,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Floats
+from infex.arrays import Floats, rows_of
 from infex.checks import real
 from infex.core import design
-from infex.errors import InvalidArms
 
 
 def optimal_design(arms: npt.ArrayLike, tolerance: float = 0.01) -> Floats:
@@ -18,15 +17,15 @@ def optimal_design(arms: npt.ArrayLike, tolerance: float = 0.01) -> Floats:
     r <= d is the rank of the arms; the least possible is r, and reached where det V is largest (Kiefer and
     Wolfowitz, 1960). By Frank-Wolfe steps towards the widest arm or away from the narrowest one, whichever is
     farther from r, from r arms that span a large volume (Kumar and Yildirim, 2005). Arms may span less than
-    the space: widths are those of their own space. Equal shares if all arms are 0.
+    the space: widths are those of their own space. A direction in which all arms are below 1e-10 of what they
+    are along the longest is taken for rounding, and does not count: bring features to similar sizes. Equal
+    shares if all arms are 0.
 
     >>> from infex import lab
     >>> lab.optimal_design([[1.0, 0.0], [0.0, 0.5], [0.1, 0.1]]).round(3).tolist()
     [0.5, 0.5, 0.0]
     """
-    rows = np.array(arms, dtype=np.float64, order="C", ndmin=2)
-    if rows.ndim != 2 or rows.size == 0 or not np.isfinite(rows).all():
-        raise InvalidArms(f"arms must be a matrix of finite numbers, (K, d), got the shape {rows.shape}")
+    rows = rows_of(arms)
     return _design(rows.tobytes(), rows.shape, real("tolerance", tolerance, above=0)).copy()
 
 

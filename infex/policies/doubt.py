@@ -58,11 +58,12 @@ class Ledger(Control):
     noise: float = 1.0
 
     plans = True
+    stays_due = True
 
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         set_fields(self, limit=real("limit", self.limit, above=0))
-        set_fields(self, noise=real("noise", self.noise, least=0))
+        set_fields(self, noise=real("noise", self.noise, above=0))
 
     @property
     def window(self) -> int:
@@ -110,7 +111,10 @@ def ledger(limit: float, schedule: Schedule | Control = ALWAYS, *, noise: float 
     S and `limit` are in the unit of rewards, and `noise` is their deviation around the mean; leave it at 1
     where rewards are 0 or 1 and the estimator is `Logistic`. D is read as if pending decisions had been told
     their estimates. Arms and contexts of a round count in that round alone. A round that a request or
-    another control keeps from exploring adds to S as any greedy one, and the next that may explore does.
+    another control keeps from exploring adds to S as any greedy one, and the next that may explore does: so
+    there is nothing to make up for, and `catching_up` is refused. Each round in which an exploration is due
+    and kept from happening counts as planned and as skipped (`bandit.exploration()`). A round of `schedule`
+    in which none is due has the reason "little at stake" or "just explored".
 
     It needs no horizon and never closes: exploring becomes rarer as doubt falls. Such a schedule depends on
     the data, so the regret bound of INFEX says nothing of it.
@@ -134,7 +138,7 @@ class Doubtful(Control):
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         set_fields(self, scale=real("scale", self.scale, least=0))
-        set_fields(self, noise=real("noise", self.noise, least=0))
+        set_fields(self, noise=real("noise", self.noise, above=0))
 
     def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         gaps, distances = Rivals.of(posterior)
@@ -154,7 +158,7 @@ def doubtful(schedule: Schedule | Control, scale: float = 1.0, *, noise: float =
     Round t explores if it is in `schedule` and min_x gap^2/(2 D^2) < `scale` log(1 + t), with rivals x, gap
     and D by `noise` as in `ledger`: by the generalised likelihood ratio some rival may be better. Unlike
     `until_certain` it never stops for good: where the data contradict, and as log t grows, it explores again.
-    With a smaller `scale` it explores less.
+    With a smaller `scale` it explores less. Other rounds of `schedule` have the reason "skipped: no doubt".
 
     Such a schedule depends on the data, so the regret bound of INFEX says nothing of it.
 

@@ -13,7 +13,7 @@ from infex.policies.base import StatefulPolicy, are_numbers
 from infex.policies.choice import TIES, Choice, Ties, exploring_choice, pick, pick_propensity
 from infex.streams import stream
 
-LEAST_PIVOT = 1e-9  # of the largest number on the diagonal: less is rounding
+LEAST_PIVOT = 1e-9  # of the largest number on the diagonal, as of an eigenvalue: less is rounding
 LARGEST_SEED = 2**53
 
 
@@ -38,7 +38,8 @@ class EnsembleSampling(StatefulPolicy):
     Member j learns y + z_j from a reward y, with z_j of N(0, `noise`^2) drawn once, and its prior is drawn
     from N(0, noise^2/penalty I). A round plays a member drawn uniformly. The sum of x z_j over some rewards
     is N(0, noise^2 sum x x'), and drawn as such: the policy remembers it for each member, and no rewards.
-    Greedy rounds teach all members too. If rewards are removed, perturbations are drawn anew.
+    Greedy rounds teach all members too. Where rewards have left, as those do that a window or a discount
+    forgets, perturbations are drawn anew.
 
     Lee and Oh (2024) prove a bound for members of order K log T and a noise of the confidence radius; the
     noise of rewards is practice. Few members may all agree on a wrong arm. Probabilities are known exactly,
@@ -97,7 +98,8 @@ class EnsembleSampling(StatefulPolicy):
         fits = last is not None and (len(last.gram), len(last.perturbations)) == (dim**2, self.members * dim)
         if last is not None and fits:
             more = gram - np.array(last.gram, dtype=np.float64).reshape(dim, dim)
-            if np.all(np.diagonal(more) >= -LEAST_PIVOT * np.max(np.diagonal(gram), initial=1.0)):
+            rounding = LEAST_PIVOT * np.max(np.diagonal(gram), initial=1.0)
+            if np.linalg.eigvalsh(more)[0] >= -rounding:  # else rewards have left
                 before = np.array(last.perturbations, dtype=np.float64).reshape(self.members, dim)
                 return _state(seed, gram, before + self.noise * drawn @ semidefinite_root(more).T)
         whole = gram + posterior.penalty * np.eye(dim)

@@ -67,10 +67,16 @@ class EXP2(LastPlayPolicy, LawPolicy):
         asks = self.rate is None and self.horizon is None
         return replace(self, horizon=horizon) if asks else self
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is neither the rate nor the horizon known?"""
+        known = self.rate is not None or self.horizon is not None
+        return None if known else "the rate of EXP2 is not known: say rate, or the horizon"
+
     def rate_for(self, dim: int, arms: int) -> float:
         """The rate, if none is named by the dimension, the arms and the horizon; at most 1/d."""
-        if self.rate is None and self.horizon is None:
-            raise InvalidSetting("the rate of EXP2 is not known: say rate, or the horizon")
+        if self.missing_setting is not None:
+            raise InvalidSetting(self.missing_setting)
         rate = self.rate or math.sqrt(math.log(max(arms, 2)) / (3.0 * dim * (self.horizon or 1)))
         return min(rate, 1.0 / dim)
 

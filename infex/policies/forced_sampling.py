@@ -135,11 +135,10 @@ class OLSBandit(Forced):
         one_of("forced_by", self.forced_by, FORCED_BY)
         set_fields(self, keep=real("keep", self.keep, least=0))
         set_fields(self, scale=optional(real, "scale", self.scale, above=0))
-        if self.preset is not None:
-            one_of("preset", self.preset, ("paper",))
-            if self.scale is not None or self.keep != 0.5:
-                got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
-                raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
+        one_of("preset", self.preset, ("paper", None))
+        if self.preset is not None and (self.scale is not None or self.keep != 0.5):
+            got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
+            raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
 
     def for_problem(self, instance: Problem, horizon: int) -> "OLSBandit":
         """The policy once it is told the problem: a preset asks for the true gap."""
@@ -151,16 +150,21 @@ class OLSBandit(Forced):
         scale = 8.0 * instance.theta.size**2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is the gap of the preset not known?"""
+        if self.preset is None:
+            return None
+        return "preset 'paper' needs the true gap, which a simulation alone can tell; say scale and keep"
+
     def scale_for(self, dim: int) -> float:
         """The scale, if none is named by the dimension."""
         return float(dim * dim) if self.scale is None else self.scale
 
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""
-        if self.preset is not None:
-            raise InvalidSetting(
-                "preset 'paper' needs the true gap, which a simulation alone can tell; say scale and keep"
-            )
+        if self.missing_setting is not None:
+            raise InvalidSetting(self.missing_setting)
         return is_forced(self.rule, self.scale_for(dim), t)
 
     def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:

@@ -212,12 +212,18 @@ class ExploreThenCommit:
         known = self if self.horizon is not None else replace(self, horizon=horizon)
         return replace(self, rounds=known.length(int(instance.theta.size)))
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is neither the length of the first phase nor the horizon known?"""
+        known = self.rounds is not None or self.horizon is not None
+        return None if known else "how long to explore is not known: say rounds, or the horizon"
+
     def length(self, dim: int) -> int:
         """How many rounds explore."""
         if self.rounds is not None:
             return self.rounds
         if self.horizon is None:
-            raise InvalidSetting("how long to explore is not known: say rounds, or the horizon")
+            raise InvalidSetting(self.missing_setting)
         balanced = float((self.horizon / 2.0) ** (2.0 / 3.0) * dim ** (1.0 / 3.0))
         return min(self.horizon, math.ceil(balanced))
 

@@ -52,12 +52,18 @@ class SpannerIGW(LawPolicy):
         asks = self.rate is None and self.horizon is None
         return replace(self, horizon=horizon) if asks else self
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is neither the rate nor the horizon known?"""
+        known = self.rate is not None or self.horizon is not None
+        return None if known else "the rate of SpannerIGW is not known: say rate, or the horizon"
+
     def rate_for(self, dim: int) -> float:
         """The rate, if none is named by the dimension and the horizon."""
         if self.rate is not None:
             return self.rate
         if self.horizon is None:
-            raise InvalidSetting("the rate of SpannerIGW is not known: say rate, or the horizon")
+            raise InvalidSetting(self.missing_setting)
         doubt = 32.0 * math.log(2.0 / (self.delta or DEFAULT_DELTA))
         return math.sqrt(DESIGN_CONSTANT * dim * self.horizon / (dim * math.log(self.horizon) + doubt))
 

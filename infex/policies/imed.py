@@ -27,9 +27,11 @@ class LinIMED(IndexPolicy, Confidence):
     largest has at most log(`cap`/gap^2) for the largest gap, where 30 is that of the code of Balagopalan and
     Jun (2025). It is deterministic.
 
-    At the radius of the theory the limit of variant 2 does not bind, so that it plays as variant 1, and
-    variant 1 explores more than LinUCB: its index asks for widths even where gaps are clear. `noise`,
-    `bound`, `delta`, `scale`, `radius` and `ties` are those of `LinUCB`.
+    An arm whose features are all 0 has the width 0, and -log 0 is infinite: variant 1 never plays it, even if
+    it is the best, while 2 and 3 do where it is the arm that their limit is for. For other arms the limit of
+    variant 2 does not bind at the radius of the theory, so that it plays as variant 1, and variant 1 explores
+    more than LinUCB: its index asks for widths even where gaps are clear. `noise`, `bound`, `delta`, `scale`,
+    `radius` and `ties` are those of `LinUCB`.
 
     >>> from infex import Bandit
     >>> from infex.policies import LinIMED
@@ -53,6 +55,12 @@ class LinIMED(IndexPolicy, Confidence):
         asks = self.variant == 2 and self.horizon is None
         return replace(self, horizon=horizon) if asks else self
 
+    @property
+    def missing_setting(self) -> str | None:
+        """Is the horizon of variant 2 not known?"""
+        known = self.variant != 2 or self.horizon is not None
+        return None if known else "variant 2 of LinIMED needs the horizon: say horizon=..."
+
     def index(self, posterior: Posterior) -> Floats:
         """-gap^2/(scale beta |x|)^2 + log (scale beta |x|)^2 of every arm; -infinity for one of width 0."""
         beta = self.choosing_radius(posterior)
@@ -61,7 +69,7 @@ class LinIMED(IndexPolicy, Confidence):
         found = divergence_indices(gaps, beta * posterior.widths)
         if self.variant == 2:
             if self.horizon is None:
-                raise InvalidSetting("variant 2 of LinIMED needs the horizon: say horizon=...")
+                raise InvalidSetting(self.missing_setting)
             found[posterior.greedy] = max(-math.log(self.horizon), found[posterior.greedy])
         elif self.variant == 3 and (most := float(np.max(gaps))) > 0.0:
             best = int(np.argmin(gaps))

@@ -82,10 +82,15 @@ class SupLinUCB(LastPlayPolicy):
         return float(arm == self._pick(posterior, self.sums(posterior))[0])
 
     @property
+    def missing_setting(self) -> str | None:
+        """Is the horizon not known?"""
+        return "SupLinUCB needs the horizon: say horizon=..." if self.horizon is None else None
+
+    @property
     def layers(self) -> int:
         """How many there are."""
         if self.horizon is None:
-            raise InvalidSetting("SupLinUCB needs the horizon: say horizon=...")
+            raise InvalidSetting(self.missing_setting)
         return max(math.ceil(math.log(self.horizon)), 1)
 
     def sums(self, posterior: Posterior) -> Floats:

@@ -122,7 +122,7 @@ class Sampler(SamplingPolicy):
 
 
 Inflation = Literal["abeille", "agrawal"]
-INFLATIONS = ("abeille", "agrawal")
+INFLATIONS = ("abeille", "agrawal", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +136,7 @@ class ParameterSampling(Confidence):
     def __post_init__(self) -> None:
         Confidence.__post_init__(self)
         one_of("sampling", self.sampling, SAMPLINGS)
-        if self.inflation is not None:
-            one_of("inflation", self.inflation, INFLATIONS)
+        one_of("inflation", self.inflation, INFLATIONS)
         set_fields(self, draws=optional(checked_draws, "draws", self.draws))
 
     def spread(self, t: int, posterior: Posterior) -> Radius:

@@ -214,6 +214,18 @@ def test_a_second_reward_is_as_if_all_had_been_told_at_once(
         assert first.pulls.tolist() == plain.pulls.tolist()
 
 
+def test_large_rewards_that_are_replaced_leave_no_trace() -> None:
+    mistaken, plain = (Bandit([[0.6], [0.3]], Greedy(), remembers=10) for _ in range(2))
+    values = [0.1, -0.2, 0.3, 0.4, 0.5, 0.1, 0.2]
+    visits = [[bandit.ask() for _ in values] for bandit in (mistaken, plain)]
+    for n, value in enumerate(values):
+        plain.tell(visits[1][n], value)
+        mistaken.tell(visits[0][n], {3: 1e9, 4: 1e9 / 3}.get(n, value))
+    for n in (3, 4):
+        mistaken.tell(visits[0][n], values[n], on_duplicate="replace")
+    np.testing.assert_allclose(mistaken.theta, plain.theta, rtol=0, atol=1e-12)
+
+
 def test_a_click_and_what_was_bought_are_added_up_also_of_logistic() -> None:
     bandit = shop(rewards=(0, 1), remembers=10, estimator=models.Logistic())
     visit = bandit.ask()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import infex
 from docs.building import names, pages
 
 PUBLIC = names.public()
@@ -73,6 +74,11 @@ def listed(page: Path) -> list[str]:
 
 def code_of(page: Path) -> str:
     return "\n".join(block.code for block in pages.programs(page) if block.language == "python")
+
+
+@pytest.mark.parametrize("reason", infex.policies.Reason)
+def test_the_page_on_exploring_names_every_reason(reason: str) -> None:
+    assert f'"{reason}"' in (pages.DOCS / "exploring.md").read_text()
 
 
 CODE = {name: code_of(page) for page in (pages.DOCS / "api").glob("*.md") for name in listed(page)}

@@ -68,10 +68,18 @@ def product(x: Any, y: Any) -> Any:
     ("make", "message"),
     [
         (lambda: rbf(0), "scale must be above 0, got 0"),
-        (lambda: kernel(np.zeros((2, 0)), rbf(1)), "arms must be a matrix of finite numbers"),
-        (lambda: kernel([[np.nan]], rbf(1)), "arms must be a matrix of finite numbers"),
+        (lambda: kernel(np.zeros((2, 0)), rbf(1)), "arms must have at least one row and one feature"),
+        (lambda: kernel([0.0, 1.0], rbf(1)), r"arms must have the shape \(K, d\), .* got \(2,\)"),
+        (lambda: kernel([[np.nan]], rbf(1)), "arms must be finite; feature 0 of arm 0 is nan"),
         (lambda: kernel(np.eye(2), "rbf"), "kernel must be a function of two sets of points, got 'rbf'"),
-        (lambda: kernel(np.eye(2), lambda x, y: np.ones(3)), "kernel must give finite numbers"),
+        (
+            lambda: kernel(np.eye(2), lambda x, y: np.ones(3)),
+            r"kernel must give numbers of the shape \(K, K\), got \(3,",
+        ),
+        (
+            lambda: kernel(np.eye(2), lambda x, y: np.array([[1.0, 0.0], [np.nan, 1.0]])),
+            "kernel must give finite numbers, got nan for arms 1 and 0",
+        ),
         (lambda: kernel(2 * np.eye(2), product), r"k\(x, x\) must be at most 1, got 4"),
         (lambda: kernel(np.eye(2), lambda x, y: -product(x, y)), "must be symmetric and positive"),
         (lambda: kernel(np.eye(2), rbf(1), rank=0), "rank must be at least 1, got 0"),

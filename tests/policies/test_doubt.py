@@ -1,6 +1,7 @@
 """Schedules that explore where the data leave doubt: `ledger` and `doubtful`."""
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Infex, InfexError, LinTS, LinUCB, always, budget, every, guarded, models, paused
+from infex import (
+    Bandit,
+    Infex,
+    InfexError,
+    LinTS,
+    LinUCB,
+    always,
+    budget,
+    every,
+    guarded,
+    listed,
+    models,
+    paused,
+)
 from infex.arrays import Floats
 from infex.core.choosing import largest_expected_improvement
+from infex.errors import InvalidSetting
 from infex.lab import environments, play
 from infex.models.posterior import Posterior
 from infex.models.ridge import RidgeModel
-from infex.policies import Reason, Uniform, doubtful, ledger
+from infex.policies import Control, Reason, Uniform, catching_up, doubtful, ledger
 from infex.registry import expression, parse
 from infex.testing import SlowRidge, problem
 from infex.testing.reference import Pull, lowest
@@ -294,6 +309,46 @@ def test_an_exploration_that_may_not_happen_waits() -> None:
     assert [paused_bandit.ask().explored for _ in range(6)] == [False] * 4 + [True, False]
 
 
+@dataclass(frozen=True)
+class Patient(Control):
+    """A control of a user's whose explorations stay due."""
+
+    schedule: Any
+    missed: Any = "drop"
+
+    stays_due = True
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: catching_up(ledger(0.3)),
+        lambda: paused(ledger(0.3), listed([5]), "make up"),
+        lambda: paused(guarded(ledger(0.3), 2.0), lambda t: t < 9, "make up", at_most=0.1),
+        lambda: guarded(catching_up(ledger(0.3, every(2))), 2.0),
+        lambda: ledger(0.3, catching_up(every(2))),
+        lambda: catching_up(Patient(every(2))),
+        lambda: Patient(doubtful(every(2)), missed="make up"),
+    ],
+)
+def test_what_stays_due_cannot_be_made_up_for(make: Any) -> None:
+    with pytest.raises(InvalidSetting, match=r"explores in the next round that may, so there is nothing to"):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: paused(ledger(0.3), listed([5])),
+        lambda: catching_up(doubtful(every(2))),
+        lambda: catching_up(budget(guarded(every(2), 1.0), 3, window=9)),
+        lambda: Patient(every(2)),
+    ],
+)
+def test_all_else_can_be_made_up_for_or_dropped(make: Any) -> None:
+    assert Bandit(ARMS, Infex(LinUCB(), make())).ask().arm == 0
+
+
 @pytest.mark.parametrize(
     "rule", [ledger(0.3), guarded(ledger(0.3, every(2)), 2.0), ledger(0.2, budget(every(1), 6))], ids=repr
 )
@@ -357,7 +412,9 @@ def test_they_are_written_and_read_back(rule: Any, text: str) -> None:
     [
         (lambda: ledger(0), "limit must be above 0, got 0"),
         (lambda: ledger(math.inf), "limit must be finite, got inf"),
-        (lambda: ledger(1, noise=-1), "noise must be at least 0, got -1"),
+        (lambda: ledger(1, noise=-1), "noise must be above 0, got -1"),
+        (lambda: ledger(1, noise=0), "noise must be above 0, got 0"),
+        (lambda: doubtful(every(2), noise=0), "noise must be above 0, got 0"),
         (lambda: ledger(1, "every(2)"), "a schedule needs explores"),
         (lambda: doubtful(every(2), -0.1), "scale must be at least 0, got -0.1"),
         (lambda: doubtful(every(2), noise=math.nan), "noise must be finite, got nan"),

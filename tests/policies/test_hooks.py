@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 
 import infex
-from infex import Bandit, Choice, Greedy, Infex, LinUCB, Softened, every
+from infex import Bandit, Choice, Greedy, Infex, LinUCB, Softened, every, registry
 from infex.errors import InvalidSetting, LargeReward
 from infex.lab.environments import gaussian
 from infex.models import Posterior
-from infex.policies import ExploreThenCommit, GreedyFirst
+from infex.policies import (
+    EXP2,
+    ContextReduction,
+    ExploreThenCommit,
+    GreedyFirst,
+    LinIMED,
+    OLSBandit,
+    SpannerIGW,
+    SupLinUCB,
+)
 from infex.policies.base import policy_info, with_settings
 
 ARMS = np.eye(2)
@@ -72,6 +81,77 @@ def test_a_policy_that_asks_for_the_horizon_is_told_inside_any_wrapper(wrap: Any
     plain = infex.lab.play(gaussian(dim=2, arms=3, seed=1), ExploreThenCommit(), 200)
     assert run.explored == plain.explored > 0
     assert policy_info(wrapped).chain[-1] == ExploreThenCommit()  # it stays as it was
+
+
+class Horizoned:
+    """A policy of a user's that cannot choose before it knows the horizon."""
+
+    def __init__(self, horizon: int | None = None) -> None:
+        self.horizon = horizon
+        self.missing_setting = None if horizon else "Horizoned: say horizon=..."
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        assert self.horizon is not None
+        return Choice(t * len(posterior) // (self.horizon + 1))
+
+    def for_problem(self, instance: Any, horizon: int) -> "Horizoned":
+        return Horizoned(horizon)
+
+
+UNSET: list[tuple[Any, Any, str]] = [
+    (SupLinUCB(), SupLinUCB(horizon=60), "SupLinUCB needs the horizon"),
+    (EXP2(), EXP2(rate=0.1), "rate of EXP2 is not known"),
+    (EXP2(), EXP2(horizon=60), "rate of EXP2 is not known"),
+    (SpannerIGW(), SpannerIGW(rate=9.0), "rate of SpannerIGW is not known"),
+    (SpannerIGW(), SpannerIGW(horizon=60), "rate of SpannerIGW is not known"),
+    (LinIMED(variant=2), LinIMED(variant=2, horizon=60), "variant 2 of LinIMED needs the horizon"),
+    (ExploreThenCommit(), ExploreThenCommit(rounds=9), "how long to explore is not known"),
+    (OLSBandit(preset="paper"), OLSBandit(), "preset 'paper' needs the true gap"),
+    (ContextReduction(), ContextReduction(samples=ARMS[None]), "the law of arm sets is not known"),
+    (Horizoned(), Horizoned(60), "Horizoned: say horizon="),
+]
+
+
+@pytest.mark.parametrize(("unset", "known", "message"), UNSET, ids=[str(row[1])[:30] for row in UNSET])
+def test_a_policy_that_misses_a_setting_is_refused_when_the_bandit_gets_it(
+    unset: Any, known: Any, message: str
+) -> None:
+    def refuse(policy: Any) -> None:
+        bandit = Bandit(ARMS, Greedy())
+        with pytest.raises(InvalidSetting, match=message):
+            Bandit(ARMS, policy)
+        with pytest.raises(InvalidSetting, match=message):
+            bandit.policy = policy
+        assert bandit.ask().arm == 0
+        assert bandit.policy == Greedy()
+
+    refuse(unset)
+    refuse(GreedyFirst(unset))
+    bandit = Bandit(ARMS, known)
+    for _ in range(20):
+        bandit.tell(bandit.ask(), 0.5)
+    infex.lab.play(gaussian(dim=2, arms=3, seed=1), unset, 20)  # which tells what is missing
+
+
+def test_a_schedule_around_a_policy_that_misses_a_setting_changes_nothing() -> None:
+    with pytest.raises(InvalidSetting, match="SupLinUCB needs the horizon: say horizon="):
+        Bandit(ARMS, Infex(SupLinUCB(), every(20), data="own"))
+    with pytest.raises(InvalidSetting, match="how long to explore is not known"):
+        Bandit(ARMS, Infex(LinUCB(), every(20), greedy=ExploreThenCommit()))
+
+
+def test_every_built_in_policy_plays_in_a_bandit_or_is_refused_before_its_first_round() -> None:
+    refused = set()
+    for name, entry in registry.POLICIES.items():
+        needed = {"Infex": (LinUCB(), every(2)), "Softened": (LinUCB(),)}.get(name, ())
+        try:
+            bandit = Bandit(np.eye(3), entry.make(*needed))
+        except InvalidSetting:
+            refused.add(name)
+            continue
+        for _ in range(30):
+            bandit.tell(bandit.ask(), 0.5)
+    assert refused == {"SupLinUCB", "EXP2", "SpannerIGW", "ExploreThenCommit", "ContextReduction"}
 
 
 def test_another_base_leaves_the_wrapper_as_it_is() -> None:
@@ -169,6 +249,7 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
         ("uses_explored", "no"),
         ("reports_explored", 1.0),
         ("reward_bound", "much"),
+        ("missing_setting", True),
     ],
 )
 def test_a_hook_of_another_kind_is_refused(name: str, value: Any) -> None:

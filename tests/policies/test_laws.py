@@ -227,6 +227,11 @@ def test_a_design_makes_the_largest_width_nearly_the_rank(
         )
 
 
+def test_directions_that_are_below_rounding_do_not_count_in_a_design() -> None:
+    np.testing.assert_allclose(optimal_design([[1e9, 0.0], [0.0, 1.0]]), [0.5, 0.5])
+    np.testing.assert_allclose(optimal_design([[1e11, 0.0], [0.0, 1.0]]), [1.0, 0.0])
+
+
 def test_designs_that_are_known_by_hand() -> None:
     np.testing.assert_allclose(optimal_design(np.eye(5)), 0.2)
     np.testing.assert_allclose(optimal_design(np.zeros((3, 2))), 1 / 3)

@@ -56,7 +56,7 @@ def posterior_of(estimates: list[float]) -> Posterior:
         (lambda: LinTS(bound="1"), "bound must be a number, got '1'"),
         (lambda: LinTS(scale=math.inf), "scale must be finite, got inf"),
         (lambda: LinTS(sampling="cubic"), "sampling must be 'gaussian' or 'spherical', got 'cubic'"),
-        (lambda: LinTS(inflation="none"), "inflation must be 'abeille' or 'agrawal', got 'none'"),
+        (lambda: LinTS(inflation="none"), "inflation must be 'abeille' or 'agrawal' or None, got 'none'"),
         (lambda: LinUCB(radius="flynn"), "radius must be 'sum' or 'mixture', got 'flynn'"),
         (lambda: until_certain(every(2), radius=1), "radius must be 'sum' or 'mixture', got 1"),
         (lambda: LinUCB(ties="first"), "ties must be 'lowest' or 'random', got 'first'"),

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, features, models
 from infex.errors import InvalidSetting, NotKept
 from infex.lab import optimal_design, play
-from infex.lab.environments import changing, gaussian
+from infex.lab.environments import changing, gaussian, lower_bound
 from infex.models import Posterior
 from infex.policies import (
     EXP2,
@@ -55,6 +55,22 @@ def test_members_of_an_ensemble_are_samples_of_the_posterior() -> None:
     whitened = np.hstack(found) / 0.5
     np.testing.assert_allclose(np.cov(whitened), np.eye(2), atol=0.1)
     np.testing.assert_allclose(whitened.mean(axis=1), 0.0, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "weights"),
+    [(models.Windowed(size=1), [0, 0, 1]), (models.Discounted(rate=0.5), [0.25, 0.5, 1])],
+)
+def test_members_of_an_ensemble_know_of_no_reward_that_has_left(estimator: Any, weights: Any) -> None:
+    """As a short row goes and a longer one comes, no number on the diagonal of sum x x' falls."""
+    rows = np.array([[0.1, 0.1], [0.6, 0.5], [0.7, -0.5]])
+    bandit = Bandit(dim=2, policy=EnsembleSampling(members=20_000), estimator=estimator)
+    for row in rows:
+        bandit.tell(bandit.ask(arms=[row]), 0.1)
+    bandit.ask(arms=[rows[0]])
+    perturbations = np.reshape(bandit.policy_state.perturbations, (-1, 2))
+    right = np.eye(2) + (rows.T * weights) @ rows
+    np.testing.assert_allclose(perturbations.T @ perturbations / 20_000, right, atol=0.06)
 
 
 def test_the_law_of_an_ensemble_is_known_from_the_second_round_on() -> None:
@@ -218,6 +234,14 @@ def test_a_sampled_maximum_of_few_samples_may_lie_below_the_best_estimate() -> N
         below.append(np.mean(np.array(scores) > 0.0))  # -(f - x'theta)/|x| of the greedy arm
     assert below[0] > 0.15
     assert below[1] < 0.3 * below[0]
+
+
+def test_variant_1_of_imed_never_plays_an_arm_without_features() -> None:
+    problem = lower_bound(gap=0.3, which=1)  # whose best arm it is
+    pulls = [play(problem, LinIMED(variant=variant), 4000, seed=1).counts.tolist() for variant in (1, 2, 3)]
+    assert pulls[0] == [4000, 0]
+    assert pulls[1][1] > 1000
+    assert pulls[2][1] > 1000
 
 
 @pytest.mark.slow

@@ -43,6 +43,7 @@ from infex.policies.choice import Reason
 from infex.policies.ucb import SwitchingState
 from infex.registry import policy_state_from_record, policy_state_to_record, reason_of
 from infex.schedules import from_count
+from tests.strategies import accepted
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::infex.errors.SparseExploration", "ignore::infex.errors.FewExplorations"
@@ -70,10 +71,10 @@ controls = st.recursive(
     lambda inner: st.one_of(
         st.builds(guarded, inner, st.floats(0, 99), st.none() | st.integers(1, 99)),
         st.builds(until_certain, inner, st.floats(0.001, 1), scale=st.floats(0, 2)),
-        st.builds(doubtful, inner, st.floats(0, 2), noise=st.floats(0, 2)),
-        st.builds(ledger, st.floats(0.01, 9), inner, noise=st.floats(0, 2)),
-        st.builds(paused, inner, schedules, st.sampled_from(["drop", "make up"]), st.floats(0.01, 1)),
-        st.builds(catching_up, inner, st.floats(0.01, 1)),
+        st.builds(doubtful, inner, st.floats(0, 2), noise=st.floats(0.01, 2)),
+        accepted(ledger, st.floats(0.01, 9), inner, noise=st.floats(0.01, 2)),
+        accepted(paused, inner, schedules, st.sampled_from(["drop", "make up"]), st.floats(0.01, 1)),
+        accepted(catching_up, inner, st.floats(0.01, 1)),
         st.builds(budget, inner, st.integers(0, 9), st.integers(1, 99)),
     ),
     max_leaves=4,

@@ -46,6 +46,7 @@ from infex.policies.compiled import CompiledSpec, compiled_spec
 from infex.testing import odd_arm_sets
 from tests.lab.simulation.in_python import assert_same, play_in_python
 from tests.lab.simulation.test_playing import instances
+from tests.strategies import accepted
 
 EXAMPLES = 200
 
@@ -80,9 +81,9 @@ def controlled(inner: Any) -> Any:
         st.builds(guarded, inner, st.sampled_from([0.0, 0.3, 2.0]), windows),
         st.builds(until_certain, inner, scale=st.sampled_from([0.0, 0.02, 0.1])),
         st.builds(doubtful, inner, st.sampled_from([0.0, 0.02, 0.3])),
-        st.builds(ledger, st.sampled_from([0.01, 0.3, 2.0]), inner, noise=st.sampled_from([0.2, 1.0])),
+        accepted(ledger, st.sampled_from([0.01, 0.3, 2.0]), inner, noise=st.sampled_from([0.2, 1.0])),
         st.builds(budget, inner, st.integers(0, 30), windows),
-        st.builds(
+        accepted(
             paused,
             inner,
             st.sampled_from([listed(range(20, 60)), every(2), every(5)]),
