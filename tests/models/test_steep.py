@@ -181,7 +181,7 @@ def test_the_heaviest_weights_leave_numbers(penalty: float, weight: float) -> No
 
 @pytest.mark.parametrize("size", [1.0, 1e9, 1e13, 1e16, 1e90])
 def test_the_factor_does_not_depend_on_the_size_of_rewards(size: float) -> None:
-    """But for rounding, as large rewards are runs by themselves. It was theta + M'e - theta: of 1e16 nothing."""
+    """But for rounding: it was theta + M'e - theta, where of 1e16 nothing is left."""
     ridge, plain = (RidgeModel(np.eye(2) / 2) for _ in range(2))
     for turn in range(10):
         ridge.update(turn // 4 % 2, size)
