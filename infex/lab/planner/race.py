@@ -26,7 +26,7 @@ from infex.checks import safe_repr, whole
 from infex.errors import InvalidSetting
 from infex.lab.environments import Instance
 from infex.lab.planner.beliefs import Problems
-from infex.lab.simulation import Run, play_many
+from infex.lab.simulation import play_many
 from infex.lab.simulation.simulator import cores
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.policies.base import for_problem, policy_info, resolve_defaults
@@ -229,15 +229,6 @@ def limit_of(schedule: Schedule | Control, horizon: int) -> int:
     return min(limit, schedule.count(horizon)) if has(schedule, "count") else limit
 
 
-def may_end(schedule: Schedule | Control) -> bool:
-    """Can the data end a schedule for good? A budget of explorations is no such end: its limit is known."""
-    while isinstance(schedule, Control):
-        if type(schedule).ends is not Control.ends and not isinstance(schedule, Limited):
-            return True
-        schedule = schedule.schedule
-    return False
-
-
 class TriedSchedule(NamedTuple):
     """A schedule to try, its label, and how many rounds of the horizon explore: None if the data decide."""
 
@@ -427,8 +418,7 @@ class Pool:
     """Problems of one source and seed; those of another `place` are others, with other noise.
 
     Explorations that the data decide on are counted as those of a whole `horizon`: where fewer rounds were
-    played they go on at the same rate, up to the limits of the schedule. One that may end has ended if the
-    later half of the rounds had none.
+    played they go on at the same rate, up to the limits of the schedule.
     """
 
     source: Problems
@@ -456,22 +446,14 @@ class Pool:
             return
         begun = time.thread_time(), time.monotonic()
         seeds = range(self.first + kept, self.first + problems)  # two problems may be alike, not their noise
-
-        def runs_of(length: int) -> list[Run]:
-            return play_many(
-                missing, candidate.policy, length, seeds,
-                penalty=self.source.penalty, workers=workers, paired=True, learnt=self.source.learnt,
-            )  # fmt: skip
-
-        runs = runs_of(rounds)
-        counts, horizon = np.array([run.explored for run in runs], dtype=float), self.horizon or rounds
-        if candidate.planned is None and rounds < horizon and isinstance(candidate.policy, Infex):
-            schedule = candidate.policy.schedule
-            ended = np.zeros(counts.size, dtype=bool)
-            if may_end(schedule):
-                ended = counts == [run.explored for run in runs_of(rounds // 2)]
-            most = limit_of(schedule, horizon)
-            counts = np.where(ended, counts, np.minimum(counts * (horizon / rounds), most))
+        runs = play_many(
+            missing, candidate.policy, rounds, seeds,
+            penalty=self.source.penalty, workers=workers, paired=True, learnt=self.source.learnt,
+        )  # fmt: skip
+        horizon = self.horizon or rounds
+        counts = np.array([run.explored for run in runs]) * (horizon / rounds)
+        if isinstance(candidate.policy, Infex):
+            counts = np.minimum(counts, limit_of(candidate.policy.schedule, horizon))
         spent = time.thread_time() - begun[0] if workers == 1 else workers * (time.monotonic() - begun[1])
         candidate.seconds, candidate.rounds = spent / len(missing), rounds
         shares = [run.different / run.explored if run.different is not None and run.explored else math.nan

@@ -662,17 +662,6 @@ def test_explorations_of_runs_that_were_cut_keep_the_limits_of_their_schedule(
     assert cut.counts.max() <= most
 
 
-def test_explorations_of_runs_that_were_cut_do_not_go_on_where_their_schedule_has_ended() -> None:
-    """Runs of the whole horizon are the judge: all but one have spent their costs before round 250."""
-    policy = infex.Infex(infex.LinUCB(scale=0.1, delta=0.01), infex.guarded(infex.every(2), cost_limit=0.2))
-    source = belief(None, None, 5, 20, 1.0, 1.0, None)
-    cut, whole = (Candidate(policy, None) for _ in range(2))
-    Pool(source, 0, horizon=8000).run(cut, 6, 500)
-    Pool(source, 0, horizon=8000).run(whole, 6, 8000)
-    assert cut.counts.tolist() == whole.counts.tolist()
-    assert sorted(whole.counts)[-2:] == [42, 4000]
-
-
 @pytest.mark.filterwarnings("ignore::infex.errors.SparseExploration")
 def test_a_plan_that_is_cut_never_tells_explorations_that_its_schedule_makes_impossible() -> None:
     answer = infex.lab.plan(
