@@ -75,9 +75,9 @@ def plan(
     is settled or the time is over. `bases` and `schedules` are tried instead: lists of objects or
     expressions, or dicts of their names. The word "default" in them stands for infex's own.
 
-    Schedules that look at the data (`ledger` and `doubtful`, with limits in units of the noise) are among
-    infex's own, but not where runs begin with a log. What they explore is the mean over problems, and the
-    paper's regret bound says nothing of them.
+    A schedule that looks at the data (`ledger`, with limits in units of the noise) is among infex's own,
+    but not where runs begin with a log. How often it explores is the mean over problems, and the paper's
+    regret bound says nothing of it.
 
     Limits are `max_share` or `max_count` of exploring rounds, and `max_cost`, the greatest mean loss of them
     all. A schedule that looks at the data keeps the former by a `budget`, whatever the data are. `workers`

@@ -31,15 +31,14 @@ from infex.lab.simulation.simulator import cores
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.policies.base import for_problem, policy_info, resolve_defaults
 from infex.policies.controls import Control, Limited, budget
-from infex.policies.doubt import doubtful, ledger
+from infex.policies.doubt import ledger
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 from infex.schedules.base import has
 
 TRIED_SCALES = (1.0, 0.5, 0.25, 0.12, 0.06)  # about halved each time
 TRIED_DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
 TRIED_PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
-TRIED_LIMITS = (3.0, 1.0, 0.3)  # of the ledger, in units of the noise
-TRIED_IN_DOUBT = (every(20), logarithmic(3))
+TRIED_LIMITS = (1.0, 0.3)  # of the ledger, in units of the noise
 DEFAULT = "default"  # what stands for infex's own bases or schedules beside a user's
 
 NEIGHBOURS_WEIGHT = 16  # problems that a candidate's neighbours count for, because it may have been lucky
@@ -218,7 +217,7 @@ def _bases(
 def limit_of(schedule: Schedule | Control, horizon: int) -> int:
     """The most rounds of the horizon in which a schedule can explore, whatever the data are.
 
-    >>> limit_of(budget(ledger(0.1), 20), 10_000), limit_of(doubtful(every(20)), 10_000)
+    >>> limit_of(budget(ledger(0.1), 20), 10_000), limit_of(ledger(1.0, every(20)), 10_000)
     (20, 500)
     """
     limit = horizon
@@ -261,8 +260,7 @@ def _schedules(given: object, horizon: int, most: int, noise: float, warm: bool)
         if 1 <= count <= most
     ]
     if most >= 1 and noise > 0.0 and not warm:
-        adaptive: list[Control] = [ledger(limit * noise, noise=noise) for limit in TRIED_LIMITS]
-        adaptive += [doubtful(each, noise=noise) for each in TRIED_IN_DOUBT]
+        adaptive = [ledger(limit * noise, noise=noise) for limit in TRIED_LIMITS]
         default += [
             by_data(each, registry.label_of(each)) for each in adaptive if limit_of(each, horizon) >= 1
         ]

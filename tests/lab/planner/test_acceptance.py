@@ -1,18 +1,21 @@
 """At d = 10, K = 100 and 10,000 rounds the planner names a rare schedule, and it is as good as it says."""
 
 import multiprocessing
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import pytest
 
 import infex
-from benchmarks.planning import HORIZON, MOST_EXPLORATIONS, MOST_RATIO, SEEDS, further, rivals_of
+from benchmarks.planning import FIXED, HORIZON, MOST_EXPLORATIONS, MOST_RATIO, SEEDS, further, rivals_of
 from infex.lab.planner import evaluation, plan, planner, race
+from infex.policies.controls import Control
 from tests.clock import Clock
 
 PLAIN_ROUND, EXPLORING_ROUND = 1.2e-8, 4e-7  # seconds, as measured on a core that others used too
 LONELY_EXPLORATION = 1.3e-6  # among greedy rounds, which it makes look at all arms again
+LOOKING_ROUND = 1e-6  # of a schedule that looks at the data
 SAMPLING_FACTOR = 1.6  # LinTS takes so many times as long as LinUCB
 
 
@@ -23,13 +26,15 @@ class TwoCores:
         self.clock = Clock()
 
     def play_many(self, problems: Any, policy: Any, rounds: int, *given: Any, **more: Any) -> Any:
-        is_mixed = isinstance(policy, infex.Infex)
-        explored = policy.schedule.count(rounds) if is_mixed else rounds * (policy != infex.Greedy())
-        exploring = min(explored * LONELY_EXPLORATION, rounds * EXPLORING_ROUND)
-        base = policy.base if is_mixed else policy
-        seconds = rounds * PLAIN_ROUND + exploring * (SAMPLING_FACTOR if isinstance(base, infex.LinTS) else 1)
-        self.clock.now += len(problems) * seconds / 2
-        return infex.lab.play_many(problems, policy, rounds, *given, **more)
+        runs = infex.lab.play_many(problems, policy, rounds, *given, **more)
+        base = policy.base if isinstance(policy, infex.Infex) else policy
+        factor = SAMPLING_FACTOR if isinstance(base, infex.LinTS) else 1
+        looks = isinstance(policy, infex.Infex) and isinstance(policy.schedule, Control)
+        for run in runs:
+            exploring = min(run.explored * LONELY_EXPLORATION, rounds * EXPLORING_ROUND)
+            seconds = rounds * (LOOKING_ROUND if looks else PLAIN_ROUND) + exploring * factor
+            self.clock.now += seconds / 2
+        return runs
 
 
 class Outcome(NamedTuple):
@@ -46,7 +51,7 @@ class Outcome(NamedTuple):
     why: str
 
 
-def planned(seed: int, keep_within: float = 1.25) -> Outcome:
+def planned(seed: int, keep_within: float = 1.25, schedules: Sequence[str] | None = FIXED) -> Outcome:
     """A plan of 30 seconds on two cores."""
     cores = TwoCores()
     with pytest.MonkeyPatch.context() as patch:
@@ -60,6 +65,7 @@ def planned(seed: int, keep_within: float = 1.25) -> Outcome:
             horizon=HORIZON,
             keep_within=keep_within,
             seconds=30.0,
+            schedules=schedules,
             workers=1,
             seed=seed,
         )
@@ -97,3 +103,10 @@ def test_the_choice_within_a_tenth_is_half_as_costly_as_plain_linucb() -> None:
     chosen = further(found.recommended)
     assert chosen <= 1.2 * min(further(name) for name in found.rivals)
     assert chosen < further("LinUCB(delta=0.0001)") / 2
+
+
+@pytest.mark.slow
+def test_a_schedule_that_looks_at_the_data_is_named_only_if_it_is_as_good_on_further_problems() -> None:
+    found = planned(SEEDS[0], schedules=None)
+    assert found.explorations <= MOST_EXPLORATIONS
+    assert further(found.recommended) <= MOST_RATIO * min(further(name) for name in found.rivals)
